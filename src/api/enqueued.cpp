@@ -164,8 +164,9 @@ void promise(core::Library& library, MPI_Comm comm) {
                       " has enqueued messages that have not been handed to MPI: call "
                       "PST_Comm_enqueue_only before the first one, or after PST_Queue_wait");
   });
-  auto made = std::make_unique<enqueued::Promise>(std::move(members), library.transports(),
-                                                  library.settings());
+  auto made =
+      std::make_unique<enqueued::Promise>(std::move(members), library.transports(),
+                                          library.settings(), engine_of(library).lane_memory());
   const std::lock_guard lock(mutex);
   communicator->promise.store(made.get(), std::memory_order_release);
   promises.push_back(std::move(made));
@@ -213,6 +214,10 @@ void end_promise(group::Communicator& communicator) {
 
 void drive_enqueued() noexcept {
   if (MessageEngine* const found = engine.load(std::memory_order_acquire)) found->drive();
+}
+
+void catch_up_with_enqueued() noexcept {
+  if (MessageEngine* const found = engine.load(std::memory_order_acquire)) found->catch_up();
 }
 
 void end_enqueued() noexcept {

@@ -44,6 +44,8 @@ void require_freeable(const char* call, const group::Communicator& communicator)
   using penstock::base::Error;
   using penstock::base::ErrorKind;
   if (communicator.enqueued.load(std::memory_order_acquire) > 0)
+    penstock::api::catch_up_with_enqueued();
+  if (communicator.enqueued.load(std::memory_order_acquire) > 0)
     throw Error(ErrorKind::in_use,
                 communicator.name +
                     " has enqueued messages that are not triggered, or (after "

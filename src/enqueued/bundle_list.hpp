@@ -4,6 +4,8 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "base/free_list.hpp"
@@ -16,6 +18,9 @@ namespace penstock::enqueued {
 struct Bundle : base::FreeItem<Bundle> {
   EnqueuedMessage* first = nullptr;
   EnqueuedMessage* last = nullptr;
+  bool quiet = false;  // all its messages are: nobody waits for the engine
+  // No kernel triggers it: it is triggered where these bundles are taken (QueueWords::taken).
+  std::optional<std::uint64_t> behind;
   std::atomic<Bundle*> next{nullptr};  // the bundle that was triggered after it
 
   void add(EnqueuedMessage& message) noexcept {
@@ -49,9 +54,12 @@ class BundleList : private base::NoCopy {
     open_ = std::exchange(spare_, nullptr);
     open_->next.store(nullptr, std::memory_order_relaxed);
     open_->first = open_->last = nullptr;
+    open_->behind.reset();
   }
 
-  // ---- Under the engine's lock. The bundle stays until the next one is taken. Null: there is
+  // ---- Under the engine's lock. The next one; null: there is none.
+  const Bundle* next() const noexcept { return taken_->next.load(std::memory_order_acquire); }
+  // The bundle stays until the next one is taken. Null: there is
   // none.
   Bundle* take() noexcept {
     Bundle* const next = taken_->next.load(std::memory_order_acquire);

@@ -69,9 +69,11 @@ void MessageEngine::make_room(QueueMessages& messages, std::size_t most) {
   messages.in_lines_.reserve(most);
 }
 
-// Sequentially consistent: see ProgressThread::wake_if_asleep().
-void MessageEngine::expect_trigger(QueueMessages& messages) noexcept {
-  expected_.fetch_add(1, std::memory_order_seq_cst);
+// Sequentially consistent: see ProgressThread::wake_if_asleep(), and settle(). A thread that looks
+// at the queue now and then finds a quiet bundle, and must not be kept awake for it.
+void MessageEngine::expect_trigger(QueueMessages& messages, bool quiet) noexcept {
+  if (quiet && messages.watched_.load(std::memory_order_seq_cst)) return;
+  if (!quiet) expected_.fetch_add(1, std::memory_order_seq_cst);
   ready_.mark(messages);
   wake_if_asleep();
 }
@@ -87,13 +89,42 @@ void MessageEngine::drive() noexcept {
   program_drives_ = true;
   pass(nullptr);
   program_drives_ = false;
-  if (EnqueuedMessage* const message = std::exchange(to_copy_, nullptr)) {
-    lock.unlock();
-    const std::optional<Error> error = message->owner->staging_->copy_for_program(*message);
-    lock.lock();
-    finish_copy(*message, error);
-  }
+  if (EnqueuedMessage* const message = std::exchange(to_copy_, nullptr))
+    copy_for_program(*message, lock);
+  if (EnqueuedMessage* const message = std::exchange(to_look_for_, nullptr))
+    look_for_program(*message, lock);
   wake_if_needed();
+}
+
+void MessageEngine::copy_for_program(EnqueuedMessage& message,
+                                     std::unique_lock<std::mutex>& lock) noexcept {
+  lock.unlock();
+  const std::optional<Error> error = message.owner->staging_->copy_for_program(message);
+  lock.lock();
+  finish_copy(message, error);
+}
+
+// It is given to the program only when it has come: until then a wait of the stream may be enqueued
+// for it, and the program may never call again.
+void MessageEngine::look_for_program(EnqueuedMessage& message,
+                                     std::unique_lock<std::mutex>& lock) noexcept {
+  QueueMessages& messages = *message.owner;
+  lock.unlock();
+  const bool here = messages.staging_->lies_in_lane(message);
+  lock.lock();
+  --messages.program_looks_;
+  message.with_program = false;
+  if (messages.broken_by_) return give_up(message, *messages.broken_by_);
+  if (!here || !messages.staging_->give_to_program(message)) return;
+  message.with_program = true;
+  copy_for_program(message, lock);
+}
+
+void MessageEngine::catch_up() noexcept {
+  const std::lock_guard lock(progress_lock_);
+  take_ready();
+  for (std::size_t i = active_.size(); i-- > 0;)
+    if (i < active_.size()) catch_up_with(**(active_.begin() + static_cast<std::ptrdiff_t>(i)));
 }
 
 std::string MessageEngine::describe(const QueueMessages& messages) const {
@@ -115,10 +146,32 @@ std::string MessageEngine::describe(const QueueMessages& messages) const {
   return text;
 }
 
+std::uint64_t MessageEngine::issued(const QueueMessages& messages) const {
+  const std::lock_guard lock(progress_lock_);
+  return messages.issued_;
+}
+
 // ---- Under the lock
 
+// What only quiet messages move is no news: the thread goes on looking seldom.
 bool MessageEngine::take_ready() noexcept {
-  return ready_.take([this](QueueMessages& messages) { issue(messages); });
+  bool moved = false;
+  ready_.take([&](QueueMessages& messages) {
+    if (issue(messages) || expected_.load(std::memory_order_relaxed) > 0) moved = true;
+  });
+  return moved;
+}
+
+void MessageEngine::catch_up_with(QueueMessages& messages) noexcept {
+  if (messages.staging_) messages.staging_->note_what_has_run();
+  if (awaits_trigger(messages)) issue(messages);
+  const auto& line = messages.in_lines_;
+  for (std::size_t before = line.size() + 1; before != line.size();) {
+    before = line.size();
+    for (std::size_t i = line.size(); i-- > 0;)
+      if (i < line.size())
+        advance_line(*(*(line.begin() + static_cast<std::ptrdiff_t>(i)))->envelope);
+  }
 }
 
 bool MessageEngine::pass(QueueMessages* favourite) noexcept {
@@ -135,7 +188,7 @@ bool MessageEngine::pass(QueueMessages* favourite) noexcept {
 
 bool MessageEngine::awaits_trigger(const QueueMessages& messages) noexcept {
   return messages.staging_ && !messages.broken_by_ &&
-         messages.published_.load(std::memory_order_acquire) > messages.issued_;
+         messages.published_.load(std::memory_order_seq_cst) > messages.issued_;
 }
 
 bool MessageEngine::look_at(QueueMessages& messages) noexcept {
@@ -143,34 +196,44 @@ bool MessageEngine::look_at(QueueMessages& messages) noexcept {
   return (messages.active && test_some(messages)) || issued;
 }
 
-void MessageEngine::count_issued(QueueMessages& messages) noexcept {
+void MessageEngine::count_issued(QueueMessages& messages, const Bundle& bundle) noexcept {
   ++messages.issued_;
-  if (messages.staging_) expected_.fetch_sub(1, std::memory_order_relaxed);
+  if (messages.staging_ && !bundle.quiet) expected_.fetch_sub(1, std::memory_order_relaxed);
 }
 
+bool MessageEngine::next_is_triggered(const QueueMessages& messages) noexcept {
+  if (messages.issued_ < load(messages.words_.triggered)) return true;
+  const Bundle* const next = messages.bundles_.next();
+  return next != nullptr && next->behind && load(messages.words_.taken) >= *next->behind;
+}
+
+// True: what it has begun is not quiet.
 bool MessageEngine::issue(QueueMessages& messages) noexcept {
-  const std::uint64_t triggered = load(messages.words_.triggered);
-  const std::uint64_t before = messages.issued_;
+  const std::size_t before = under_way_;
+  bool news = false;
   messages.issuing_ = true;
-  while (messages.issued_ < triggered) {
+  while (next_is_triggered(messages)) {
     Bundle* const bundle = messages.bundles_.take();
     if (!bundle) break;  // it has been dropped
+    news |= !bundle->quiet;
     while (EnqueuedMessage* const message = bundle->take_first()) {
       issue(messages, *message);
       const std::size_t under_way = messages.active_.size();
       if (under_way >= many_under_way && under_way % issues_between_tests == 0) test_some(messages);
     }
-    count_issued(messages);
+    count_issued(messages, *bundle);
   }
   messages.issuing_ = false;
   if (messages.broken_by_) give_up_rest(messages);
   settle(messages);
-  return messages.issued_ != before;
+  return news || under_way_ > before;
 }
 
 // MPI has the communicator from its call on: until then the program may not free it.
 void MessageEngine::issue(QueueMessages& messages, EnqueuedMessage& message) noexcept {
   if (message.envelope && !messages.broken_by_) {
+    if (message.by_kernel && message.sends() && messages.staging_->is_left_to_engine(message))
+      message.by_kernel = message.quiet = false;
     begin_promised(message);
     advance_line(*message.envelope);
     return;
@@ -191,9 +254,21 @@ void MessageEngine::issue(QueueMessages& messages, EnqueuedMessage& message) noe
 
 void MessageEngine::activate(EnqueuedMessage& message) noexcept {
   message.owner->active_.add(message);
-  ++message.owner->moving_;
+  begin_moving(message);
+}
+
+void MessageEngine::begin_moving(EnqueuedMessage& message) noexcept {
+  if (message.holds_bundle()) ++message.owner->moving_;
+  if (message.quiet) return;
   ++under_way_;
   large_.begin(message.bytes);
+}
+
+void MessageEngine::end_moving(EnqueuedMessage& message) noexcept {
+  if (message.holds_bundle()) --message.owner->moving_;
+  if (message.quiet || message.given_up) return;
+  --under_way_;
+  large_.end(message.bytes);
 }
 
 void MessageEngine::deactivate(EnqueuedMessage& message) noexcept {
@@ -205,10 +280,7 @@ void MessageEngine::deactivate(EnqueuedMessage& message) noexcept {
     arrived_.fetch_sub(1, std::memory_order_relaxed);
     return;
   }
-  --message.owner->moving_;
-  if (message.given_up) return;
-  --under_way_;
-  large_.end(message.bytes);
+  end_moving(message);
 }
 
 // It lies in pinned memory. Its request completes when the program has it.
@@ -221,9 +293,7 @@ void MessageEngine::arrive(EnqueuedMessage& message, const MPI_Status& status) n
   message.status = status;
   message.arrived = true;
   arrived_.fetch_add(1, std::memory_order_relaxed);
-  --message.owner->moving_;
-  --under_way_;
-  large_.end(message.bytes);
+  end_moving(message);
 }
 
 // With the error, unless the program's buffer has it.
@@ -256,6 +326,7 @@ bool MessageEngine::test_arrived(EnqueuedMessage& message) noexcept {
 void MessageEngine::finish_copy(EnqueuedMessage& message,
                                 const std::optional<Error>& error) noexcept {
   QueueMessages& messages = *message.owner;
+  if (message.in_line && !error) note_taken(message);
   if (error) fail(messages, *error);  // before a wait of the stream goes on
   messages.staging_->program_has_copied();
   deactivate(message);
@@ -309,14 +380,22 @@ bool MessageEngine::test_some(QueueMessages& messages) noexcept {
 }
 
 void MessageEngine::settle(QueueMessages& messages) noexcept {
-  const bool has_work = has_messages(messages) || awaits_trigger(messages);
-  if (has_work != messages.active) {
-    if (has_work)
-      active_.add(messages);
-    else
-      active_.remove(messages);
-  }
+  watch(messages);
   complete_bundles(messages);
+}
+
+// A quiet bundle that is published meanwhile: either its caller finds that nobody looks, or we find
+// the bundle.
+void MessageEngine::watch(QueueMessages& messages) noexcept {
+  const auto has_work = [&] { return has_messages(messages) || awaits_trigger(messages); };
+  if (!has_work()) messages.watched_.store(false, std::memory_order_seq_cst);
+  const bool looks = has_work();
+  if (looks) messages.watched_.store(true, std::memory_order_seq_cst);
+  if (looks == messages.active) return;
+  if (looks)
+    active_.add(messages);
+  else
+    active_.remove(messages);
 }
 
 // Of a queue that is broken no later bundle will be complete: its waits end when nothing moves its

@@ -33,6 +33,7 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
   void remove_queue(QueueMessages& messages, const base::Error& why) noexcept;
   Envelope& envelope(const EnvelopeKey& key);                   // throws as Promise::envelope()
   void end_promise(std::unique_ptr<Promise> promise) noexcept;  // nothing of it is under way
+  LaneMemoryPlace& lane_memory() noexcept { return lane_memory_; }
   // Whoever remembers envelopes forgets them when this has changed.
   std::uint64_t ended_promises() const noexcept {
     return ended_promises_.load(std::memory_order_acquire);
@@ -41,19 +42,25 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
   // base::Error(resources), std::bad_alloc.
   void make_lane(const EnqueuedMessage& receive, const Bundle& bundle);
   void drop(QueueMessages& messages) noexcept;  // the bundles of a queue that is broken
-  // A GPU's stream will trigger one more bundle, and tell no thread.
-  void expect_trigger(QueueMessages& messages) noexcept;
+  // A GPU's stream will trigger one more bundle, and tell no thread. `quiet`: nobody waits for what
+  // becomes of it here.
+  void expect_trigger(QueueMessages& messages, bool quiet) noexcept;
+  // Takes note of all that streams of GPUs have done.
+  void catch_up() noexcept;
   // One pass, unless another thread makes one; and copies a message that has arrived in pinned
   // memory to the program's buffer, where no wait of a stream does.
   void drive() noexcept;
   // "receive from rank 1 (tag 7, MPI_COMM_WORLD, 8 bytes) and 3 more": what MPI has of it; "" for
   // nothing. Any thread.
   std::string describe(const QueueMessages& messages) const;
+  std::uint64_t issued(const QueueMessages& messages) const;  // bundles. Any thread
 
   // ---- On a stream's worker, or for a GPU's stream
   // Ends with the error what has not been handed to MPI, and receives that no message has come for.
   // MPI finishes what it has begun.
   void give_up(QueueMessages& messages, const base::Error& error) noexcept;
+  // The error of a wait's kernel that has found one (QueueWords::too_long).
+  base::Error too_long_for_kernel(QueueMessages& messages) noexcept;
   // After that: MPI writes into none of the buffers. It may still read those of sends.
   bool untouched(const QueueMessages& messages) const noexcept;
 
@@ -72,7 +79,8 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
   bool look_at(QueueMessages& messages) noexcept;
   bool issue(QueueMessages& messages) noexcept;
   void issue(QueueMessages& messages, EnqueuedMessage& message) noexcept;
-  void count_issued(QueueMessages& messages) noexcept;
+  void count_issued(QueueMessages& messages, const Bundle& bundle) noexcept;
+  static bool next_is_triggered(const QueueMessages& messages) noexcept;
   void activate(EnqueuedMessage& message) noexcept;
   void deactivate(EnqueuedMessage& message) noexcept;
   bool test(EnqueuedMessage& message) noexcept;
@@ -81,6 +89,12 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
               const base::Error* error) noexcept;
   void arrive(EnqueuedMessage& message, const MPI_Status& status) noexcept;
   bool test_arrived(EnqueuedMessage& message) noexcept;
+  void begin_moving(EnqueuedMessage& message) noexcept;
+  void end_moving(EnqueuedMessage& message) noexcept;
+  void catch_up_with(QueueMessages& messages) noexcept;
+  void watch(QueueMessages& messages) noexcept;
+  void look_for_program(EnqueuedMessage& message, std::unique_lock<std::mutex>& lock) noexcept;
+  void copy_for_program(EnqueuedMessage& message, std::unique_lock<std::mutex>& lock) noexcept;
   void end_arrived(EnqueuedMessage& message, const std::optional<base::Error>& error) noexcept;
   void finish_copy(EnqueuedMessage& message, const std::optional<base::Error>& error) noexcept;
   bool test_some(QueueMessages& messages) noexcept;
@@ -103,6 +117,10 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
   void hand_over(EnqueuedMessage& message) noexcept;
   bool send_by_lane(EnqueuedMessage& message) noexcept;
   bool receive_by_lane(EnqueuedMessage& message) noexcept;
+  bool end_taken(EnqueuedMessage& message) noexcept;
+  static void note_taken(EnqueuedMessage& message) noexcept;
+  bool receive_from_device(EnqueuedMessage& message) noexcept;
+  void take_from_device(EnqueuedMessage& message, DeviceLanes& lanes, std::size_t bytes);
   void receive_from_mpi(EnqueuedMessage& message, std::size_t bytes, int tag) noexcept;
   bool end_too_long(EnqueuedMessage& message) noexcept;
   void finish_promised(EnqueuedMessage& message, std::size_t bytes,
@@ -120,6 +138,7 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
   void drop_bundles(QueueMessages& messages, const base::Error& error) noexcept;
   void look_for_dead_peers() noexcept;
   const EnqueuedMessage* find_lost(const QueueMessages& messages) const noexcept;
+  static bool has_come(const EnqueuedMessage& message) noexcept;
   bool is_dead(const EnqueuedMessage& message) const noexcept;
   bool only_reads(const QueueMessages& messages) const noexcept;
 
@@ -128,11 +147,13 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
   plan::ActiveList<QueueMessages> active_{4};
   plan::ActiveList<Envelope> envelopes_;  // that have messages in their lines
   std::size_t envelopes_made_ = 0;
+  LaneMemoryPlace lane_memory_;
   std::atomic<std::uint64_t> ended_promises_{0};
-  std::atomic<std::size_t> expected_{0};  // bundles that streams of GPUs will trigger
-  std::atomic<std::size_t> arrived_{0};   // messages whose buffers do not have them yet
-  bool program_drives_ = false;           // a thread of the program makes the pass
-  EnqueuedMessage* to_copy_ = nullptr;    // what it copies next
+  std::atomic<std::size_t> expected_{0};    // bundles that streams of GPUs will trigger
+  std::atomic<std::size_t> arrived_{0};     // messages whose buffers do not have them yet
+  bool program_drives_ = false;             // a thread of the program makes the pass
+  EnqueuedMessage* to_copy_ = nullptr;      // what it copies next
+  EnqueuedMessage* to_look_for_ = nullptr;  // or asks a device for
   std::size_t queues_ = 0;
   std::size_t under_way_ = 0;  // messages that MPI has and that are not given up
   plan::LargeMessages large_;  // of these

@@ -26,10 +26,12 @@ void MessageEngine::remove_queue(QueueMessages& messages, const Error& why) noex
   constexpr auto soon = std::chrono::seconds(1);
   std::unique_lock lock(progress_lock_);
   take_ready();  // afterwards this queue is in no list
+  catch_up_with(messages);
   stop(messages, why);
   give_up_rest(messages);
   // Threads of the program that copy need the lock to finish.
-  while (messages.staging_ && messages.staging_->program_copies()) {
+  while (messages.staging_ &&
+         (messages.program_looks_ > 0 || messages.staging_->program_copies())) {
     lock.unlock();
     std::this_thread::yield();
     lock.lock();
@@ -38,6 +40,11 @@ void MessageEngine::remove_queue(QueueMessages& messages, const Error& why) noex
        !only_reads(messages) && std::chrono::steady_clock::now() - began < soon;
        std::this_thread::yield())
     test_some(messages);
+  while (!messages.in_lines_.empty()) {  // for kernels, which run no more
+    EnqueuedMessage& message = **messages.in_lines_.begin();
+    deactivate(message);
+    end(message, empty_status(MPI_ANY_SOURCE), &why);
+  }
   while (!messages.active_.empty()) {
     EnqueuedMessage& message = **messages.active_.begin();
     if (message.arrived) {
@@ -116,9 +123,15 @@ void MessageEngine::give_up_rest(QueueMessages& messages) noexcept {
 
 void MessageEngine::give_up(EnqueuedMessage& message, const Error& error) noexcept {
   if (message.arrived) return give_up_arrived(message, error);
-  if (std::exchange(message.given_up, true)) return;
-  --under_way_;
-  large_.end(message.bytes);
+  if (message.in_line && message.by_kernel && !message.sends() &&
+      (message.with_program || message.owner->staging_->stream_may_copy(message)))
+    return;  // it ends with that
+  if (message.given_up) return;
+  if (!message.quiet) {
+    --under_way_;
+    large_.end(message.bytes);
+  }
+  message.given_up = true;
   if (message.request)
     complete(*std::exchange(message.request, nullptr), empty_status(MPI_ANY_SOURCE), &error);
   if (message.in_line) {
@@ -138,7 +151,7 @@ void MessageEngine::give_up_arrived(EnqueuedMessage& message, const Error& error
 
 void MessageEngine::drop_bundles(QueueMessages& messages, const Error& error) noexcept {
   while (Bundle* const bundle = messages.bundles_.take()) {
-    count_issued(messages);
+    count_issued(messages, *bundle);
     while (EnqueuedMessage* const message = bundle->take_first()) {
       if (!message->envelope)
         message->communicator->enqueued.fetch_sub(1, std::memory_order_release);
@@ -176,8 +189,15 @@ void MessageEngine::look_for_dead_peers() noexcept {
 const EnqueuedMessage* MessageEngine::find_lost(const QueueMessages& messages) const noexcept {
   for (const auto* const list : {&messages.active_, &messages.in_lines_})
     for (const EnqueuedMessage* one : *list)
-      if (!one->arrived && is_dead(*one)) return one;
+      if (!one->arrived && is_dead(*one) && !has_come(*one)) return one;
   return nullptr;
+}
+
+// A kernel will find it, or has.
+bool MessageEngine::has_come(const EnqueuedMessage& message) noexcept {
+  if (!message.by_kernel || message.sends() || !message.in_line) return false;
+  const Staging& staging = *message.owner->staging_;
+  return staging.stream_has_copied(message) || staging.lies_in_lane(message);
 }
 
 bool MessageEngine::is_dead(const EnqueuedMessage& message) const noexcept {
@@ -185,10 +205,12 @@ bool MessageEngine::is_dead(const EnqueuedMessage& message) const noexcept {
   return peer >= 0 && dead(peer);
 }
 
-// What stands in a line is moved by us alone.
+// What stands in a line is moved by us, or by kernels, which know how they end.
 bool MessageEngine::only_reads(const QueueMessages& messages) const noexcept {
   return std::all_of(messages.in_lines_.begin(), messages.in_lines_.end(),
-                     [](const EnqueuedMessage* one) { return one->sends(); }) &&
+                     [](const EnqueuedMessage* one) {
+                       return one->sends() || (one->by_kernel && !one->with_program);
+                     }) &&
          std::all_of(messages.active_.begin(), messages.active_.end(),
                      [this](const EnqueuedMessage* one) {
                        return one->sends() || (one->staged && !one->with_program) || is_dead(*one);

@@ -8,10 +8,12 @@
 #include <limits>
 #include <new>
 #include <optional>
+#include <vector>
 
 #include "datatype/copy.hpp"
 #include "enqueued/engine.hpp"
 #include "enqueued/promise.hpp"
+#include "enqueued/staged_message.hpp"
 
 namespace penstock::enqueued {
 
@@ -90,9 +92,7 @@ void MessageEngine::begin_promised(EnqueuedMessage& message) noexcept {
   envelope.line.add(message);
   if (!envelope.active) envelopes_.add(envelope);
   message.owner->in_lines_.add(message);
-  ++message.owner->moving_;
-  ++under_way_;
-  large_.begin(message.bytes);
+  begin_moving(message);
 }
 
 void MessageEngine::leave_line(EnqueuedMessage& message) noexcept {
@@ -136,12 +136,21 @@ void MessageEngine::fail_behind(const Envelope& envelope) noexcept {
 }
 
 // The sender sends in the order of the numbers, so that what the first receive waits for comes
-// first, too.
+// first, too; but what has come by a lane of a GPU stays in line until a kernel has taken it. A
+// message that moves may end others. True: some has moved that is not quiet.
 bool MessageEngine::advance_line(Envelope& envelope) noexcept {
+  const bool in_any_order = envelope.on_device.load(std::memory_order_acquire) != nullptr;
   bool moved = false;
-  for (EnqueuedMessage* first = envelope.line.first(); first && try_promised(*first);
-       first = envelope.line.first())
-    moved = true;
+  for (EnqueuedMessage* one = envelope.line.first(); one != nullptr;) {
+    const bool quiet = one->quiet;
+    EnqueuedMessage* const next = in_any_order ? one->after : nullptr;
+    if (!try_promised(*one)) {
+      one = next;
+      continue;
+    }
+    moved |= !quiet;
+    one = envelope.line.first();
+  }
   return moved;
 }
 
@@ -177,6 +186,12 @@ void MessageEngine::hand_over(EnqueuedMessage& message) noexcept {
 // receiver would wait for it for ever.
 bool MessageEngine::send_by_lane(EnqueuedMessage& message) noexcept {
   Envelope& envelope = *message.envelope;
+  if (message.by_kernel) {  // which has sent it
+    envelope.sent.store(message.number, std::memory_order_relaxed);
+    message.gone = true;
+    finish_promised(message, message.bytes, nullptr);
+    return true;
+  }
   try {
     const Lane& lane = find_lane(envelope, message.bytes);
     if (!lane.stands()) return false;
@@ -205,6 +220,8 @@ bool MessageEngine::send_by_lane(EnqueuedMessage& message) noexcept {
 
 bool MessageEngine::receive_by_lane(EnqueuedMessage& message) noexcept {
   const Envelope& envelope = *message.envelope;
+  if (message.with_program) return false;
+  if (message.by_kernel && end_taken(message)) return true;
   std::size_t bytes = 0;
   std::int64_t mpi_tag = LaneSlot::in_slot;
   const auto drain = [&](LaneSlot& slot) {
@@ -214,7 +231,7 @@ bool MessageEngine::receive_by_lane(EnqueuedMessage& message) noexcept {
   };
   if (std::none_of(envelope.lanes.rbegin(), envelope.lanes.rend(),
                    [&](const Lane& lane) { return lane.receive(message.number, drain); }))
-    return false;
+    return receive_from_device(message);
   message.gone = mpi_tag != LaneSlot::lost;
   if (!message.gone) {
     const Error error = lost_by_sender(message);
@@ -228,6 +245,88 @@ bool MessageEngine::receive_by_lane(EnqueuedMessage& message) noexcept {
     finish_promised(message, bytes, nullptr);
   }
   return true;
+}
+
+void MessageEngine::note_taken(EnqueuedMessage& message) noexcept {
+  message.status = status_of(message, *message.staged->received);
+}
+
+// A receive that kernels look for, and have taken; or that the stream of a failed queue will not
+// take any more.
+bool MessageEngine::end_taken(EnqueuedMessage& message) noexcept {
+  QueueMessages& messages = *message.owner;
+  const Staging& staging = *messages.staging_;
+  const bool taken = staging.stream_has_copied(message);
+  if (!taken && (!messages.broken_by_ || staging.stream_may_copy(message))) return false;
+  message.gone |= taken;
+  deactivate(message);
+  if (taken)
+    end(message, message.request ? status_of(message, *message.staged->received) : MPI_Status{},
+        nullptr);
+  else
+    end(message, empty_status(MPI_ANY_SOURCE), &*messages.broken_by_);
+  settle(messages);
+  return true;
+}
+
+// A sender on a GPU may have found a lane there, whatever this receive is. Where kernels look for
+// it, only a thread of the program does so too, that completes its request. Seldom, as a look asks
+// the driver.
+bool MessageEngine::receive_from_device(EnqueuedMessage& message) noexcept {
+  constexpr unsigned passes_between = 8;
+  DeviceLanes* const lanes = message.envelope->on_device.load(std::memory_order_acquire);
+  if (lanes == nullptr) return false;
+  if (message.by_kernel) {
+    if (!program_drives_ || to_copy_ || to_look_for_ || !message.request ||
+        !message.owner->staging_->is_for_anybody(message))
+      return false;
+    message.with_program = true;
+    ++message.owner->program_looks_;
+    to_look_for_ = &message;
+    return false;
+  }
+  if (passes_ % passes_between != 0) return false;
+  try {
+    const auto bytes = lanes->look(message.number);
+    if (!bytes) return false;
+    message.gone = true;
+    take_from_device(message, *lanes, *bytes);
+  } catch (const Error& error) {
+    finish_promised(message, 0, &error);
+  } catch (const std::bad_alloc&) {
+    const Error error(ErrorKind::resources, "no memory for an enqueued message");
+    finish_promised(message, 0, &error);
+  }
+  return true;
+}
+
+void MessageEngine::take_from_device(EnqueuedMessage& message, DeviceLanes& lanes,
+                                     std::size_t bytes) {
+  if (bytes > message.bytes) {
+    lanes.take(message.number, nullptr, 0);
+    const Error error = too_long(message, bytes);
+    return finish_promised(message, 0, &error);
+  }
+  if (message.segments) {
+    std::vector<std::byte> packed(bytes);
+    lanes.take(message.number, packed.data(), bytes);
+    unpack(message, packed.data(), bytes);
+  } else {
+    lanes.take(message.number, message.lowest, bytes);
+  }
+  finish_promised(message, bytes, nullptr);
+}
+
+Error MessageEngine::too_long_for_kernel(QueueMessages& messages) noexcept {
+  const std::lock_guard lock(progress_lock_);
+  take_ready();
+  if (awaits_trigger(messages)) issue(messages);
+  for (EnqueuedMessage* const one : messages.in_lines_)
+    if (one->staged && one->staged->end == load(messages.words_.too_long)) {
+      one->gone = true;
+      return too_long(*one, load(messages.words_.too_long_bytes));
+    }
+  return Error(ErrorKind::truncate, "an enqueued message is longer than its receive");
 }
 
 // A message that is too long is taken as well, for its sender's sake, but not into the program's

@@ -6,9 +6,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/no_copy.hpp"
+#include "enqueued/device_lanes.hpp"
 #include "enqueued/envelope_line.hpp"
 #include "peer/lane_board.hpp"
 #include "plan/active_list.hpp"
@@ -49,10 +51,15 @@ struct Envelope : plan::ActiveItem, private base::NoCopy {
   // last that is on its way. Of all: the first that was lost with a queue that failed, behind which
   // none goes any more. 0: none.
   std::atomic<std::uint64_t> sent{0}, lost{0};
+  // For kernels; null: none. It stays; the promise owns it.
+  std::atomic<DeviceLanes*> on_device{nullptr};
   // ---- Under the engine's lock
   EnvelopeLine line;
   std::vector<peer::Lane> lanes;  // receives: newest last; sends: the newest, if there is one
   peer::LaneSearch search;        // sends
+  // ---- Under the promise's
+  std::unique_ptr<DeviceLanes> device_lanes;
+  peer::LaneSearch device_search;  // sends
 
   bool keeps_order() const noexcept {
     return !by_lanes || key.direction == transport::Direction::send;

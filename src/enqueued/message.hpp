@@ -39,6 +39,10 @@ struct EnqueuedMessage : plan::ActiveItem, base::FreeItem<EnqueuedMessage> {
   std::uint64_t number = 0;
   std::byte* lowest = nullptr;
   std::shared_ptr<const datatype::Segments> segments;  // null: it has no gaps
+  // Kernels move it, if its slot is free, and if its sender has found it so. Where the program has
+  // no request either, nobody waits for what the engine knows of it.
+  bool by_kernel = false;
+  bool quiet = false;
   bool gone = false;  // sent, or received: its number is not lost with it
   // In its envelope's line, until a slot or MPI has it.
   bool in_line = false;
@@ -54,6 +58,9 @@ struct EnqueuedMessage : plan::ActiveItem, base::FreeItem<EnqueuedMessage> {
   MPI_Status status{};                 // of one that has arrived
   EnqueuedMessage* next = nullptr;     // in its bundle
 
+  // Its bundle is not complete before the engine has it. Of receives that kernels look for, these
+  // know.
+  bool holds_bundle() const noexcept { return sends() || !by_kernel; }
   bool sends() const noexcept { return direction == transport::Direction::send; }
   // "receive from rank 1 (tag 7, MPI_COMM_WORLD, 4096 bytes)". May throw for want of memory.
   std::string label() const;

@@ -25,8 +25,11 @@ struct PromiseRecord {
 }  // namespace
 
 Promise::Promise(std::unique_ptr<group::MpiMemberGroup> members, core::Transports& transports,
-                 const base::Settings& settings)
-    : most_bytes_(settings.eager_max), group_(std::move(members)), peer_(transports.peer()) {
+                 const base::Settings& settings, LaneMemoryPlace& lane_memory)
+    : most_bytes_(settings.eager_max),
+      group_(std::move(members)),
+      peer_(transports.peer()),
+      lane_memory_(lane_memory) {
   group_->together([&] {
     if (settings.allows(base::peer_transport) && peer_.usable().yes)
       board_ = std::make_unique<peer::LaneBoard>(peer_);
@@ -67,7 +70,8 @@ Envelope& Promise::envelope(const EnvelopeKey& key) {
   try {
     envelope.lanes.reserve(1);
     if (board && key.direction == transport::Direction::send)
-      envelope.search = peer::LaneSearch(peer_, group_->world_rank(key.peer), *board);
+      envelope.search = envelope.device_search =
+          peer::LaneSearch(peer_, group_->world_rank(key.peer), *board);
   } catch (...) {
     envelopes_.erase(place);
     throw;
@@ -84,20 +88,33 @@ bool Promise::needs_lane(const EnqueuedMessage& receive) noexcept {
 }
 
 // Twice as many slots as this bundle has messages: their senders go on while these are taken.
+peer::LaneShape Promise::lane_shape(const Envelope& envelope, const Bundle& bundle,
+                                    std::size_t slot_bytes) {
+  std::size_t messages = 0;
+  for (const EnqueuedMessage* one = bundle.first; one != nullptr; one = one->next)
+    if (one->envelope == &envelope) ++messages;
+  peer::LaneShape shape;
+  shape.slot_bytes = slot_bytes;
+  shape.slots =
+      std::max(least_slots,
+               static_cast<std::uint32_t>(std::min(2 * messages, most_lane_bytes / slot_bytes)));
+  return shape;
+}
+
+std::size_t Promise::largest(const Envelope& envelope, const Bundle& bundle) noexcept {
+  std::size_t bytes = 0;
+  for (const EnqueuedMessage* one = bundle.first; one != nullptr; one = one->next)
+    if (one->envelope == &envelope) bytes = std::max(bytes, one->bytes);
+  return bytes;
+}
+
 void Promise::make_lane(const EnqueuedMessage& receive, const Bundle& bundle, std::mutex& engine) {
   Envelope& envelope = *receive.envelope;
   const std::lock_guard lock(mutex_);
-  std::size_t messages = 0, largest = peer::LaneSlot::small_bytes;
-  for (const EnqueuedMessage* one = bundle.first; one != nullptr; one = one->next) {
-    if (one->envelope != &envelope) continue;
-    ++messages;
-    largest = std::max(largest, std::min(one->bytes, most_bytes_));
-  }
-  peer::LaneShape shape;
-  shape.slot_bytes = std::max(
-      largest, std::min(2 * envelope.lane_bytes.load(std::memory_order_relaxed), most_bytes_));
-  shape.slots = std::max(least_slots, static_cast<std::uint32_t>(std::min(
-                                          2 * messages, most_lane_bytes / shape.slot_bytes)));
+  const std::size_t before = envelope.lane_bytes.load(std::memory_order_relaxed);
+  const std::size_t wanted = std::max(largest(envelope, bundle), 2 * before);
+  const peer::LaneShape shape = lane_shape(
+      envelope, bundle, std::max(peer::LaneSlot::small_bytes, std::min(wanted, most_bytes_)));
   {
     const std::lock_guard no_looks(engine);
     envelope.lanes.reserve(envelope.lanes.size() + 1);
@@ -106,6 +123,10 @@ void Promise::make_lane(const EnqueuedMessage& receive, const Bundle& bundle, st
   const std::lock_guard no_looks(engine);
   envelope.lanes.push_back(lane);
   envelope.lane_bytes.store(shape.slot_bytes, std::memory_order_relaxed);
+}
+
+std::optional<peer::LaneEntry> Promise::find_on_device(Envelope& envelope) {
+  return envelope.device_search.find_elsewhere(envelope.promise.rank(), envelope.key.tag);
 }
 
 }  // namespace penstock::enqueued

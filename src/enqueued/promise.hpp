@@ -32,7 +32,7 @@ class Promise final : public group::CommunicatorPromise {
  public:
   // Collective over the members. Throws base::Error on all of them.
   Promise(std::unique_ptr<group::MpiMemberGroup> members, core::Transports& transports,
-          const base::Settings& settings);
+          const base::Settings& settings, LaneMemoryPlace& lane_memory);
 
   const group::MemberGroup& members() const noexcept { return *group_; }
   int rank() const noexcept { return group_->rank(); }
@@ -44,6 +44,18 @@ class Promise final : public group::CommunicatorPromise {
   // Makes a lane for all of the bundle's receives that are of this one's envelope. `engine`: the
   // lock of what looks at it. Throws base::Error(resources), std::bad_alloc.
   void make_lane(const EnqueuedMessage& receive, const Bundle& bundle, std::mutex& engine);
+  // ---- Lanes in memory of GPUs, for who makes or maps them; one call at a time, with the lock
+  // held
+  std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
+  LaneMemoryPlace& lane_memory() noexcept { return lane_memory_; }
+  peer::LaneBoard& board() noexcept { return *board_; }
+  static std::optional<peer::LaneEntry> find_on_device(Envelope& envelope);
+  int world_rank(int member) const noexcept { return group_->world_rank(member); }
+  // As many slots as the bundle's messages of the envelope may need, for so large ones.
+  static peer::LaneShape lane_shape(const Envelope& envelope, const Bundle& bundle,
+                                    std::size_t slot_bytes);
+  static std::size_t largest(const Envelope& envelope, const Bundle& bundle) noexcept;  // bytes
+
   // Collective: false where some member has not come within that time (0: no limit).
   bool meet(std::chrono::milliseconds limit, const std::function<bool()>& meanwhile) {
     return group_->meet(limit, meanwhile);
@@ -56,6 +68,7 @@ class Promise final : public group::CommunicatorPromise {
   std::unique_ptr<group::MpiMemberGroup> group_;
   peer::Peer& peer_;
   std::mutex mutex_;
+  LaneMemoryPlace& lane_memory_;
   std::unique_ptr<peer::LaneBoard> board_;                 // null: no shared memory
   std::vector<std::optional<peer::ArenaAddress>> boards_;  // by rank; nothing: no lanes
   std::unordered_map<EnvelopeKey, Envelope, HashEnvelope> envelopes_;

@@ -10,6 +10,7 @@
 #include "enqueued/engine.hpp"
 #include "enqueued/message_plan.hpp"
 #include "enqueued/promise.hpp"
+#include "enqueued/staged_message.hpp"
 #include "group/mpi_check.hpp"
 #include "group/mpi_communicator.hpp"
 #include "group/mpi_layout.hpp"
@@ -232,7 +233,7 @@ EnqueuedMessage& QueueMessages::new_message(const MessageCall& call, MPI_Comm co
   message.staged = nullptr;
   message.envelope = nullptr;
   message.number = 0;
-  message.gone = false;
+  message.by_kernel = message.quiet = message.gone = false;
   message.given_up = message.arrived = message.with_program = false;
   return message;
 }
@@ -289,6 +290,15 @@ void QueueMessages::number_messages() {
   for (EnqueuedMessage* one = bundle.first; one != nullptr; one = one->next)
     if (one->envelope && one->number == 0)
       one->number = one->envelope->triggered.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (staging_) choose_lanes();
+}
+
+void QueueMessages::choose_lanes() {
+  staging_->choose_lanes(bundles_.open());
+  for (EnqueuedMessage* one = bundles_.open().first; one != nullptr; one = one->next) {
+    one->by_kernel = one->staged && one->staged->lane.number != 0;
+    one->quiet = !one->request && (one->by_kernel || one->peer == MPI_PROC_NULL);
+  }
 }
 
 // A bundle that is published without a start would be taken for the next one's.
@@ -320,12 +330,17 @@ void QueueMessages::drop_if_broken() noexcept {
 }
 
 // No thread of ours sees a GPU's stream trigger them: the engine looks for it from now on.
-void QueueMessages::publish() noexcept {
+void QueueMessages::publish(std::optional<std::uint64_t> behind) noexcept {
+  bool quiet = staging_ != nullptr;
+  for (const EnqueuedMessage* one = bundles_.open().first; quiet && one; one = one->next)
+    quiet = one->quiet;
+  bundles_.open().quiet = quiet;
+  bundles_.open().behind = behind;
   bundles_.publish();
   open_numbers_ = false;
   open_messages_.store(0, std::memory_order_relaxed);
-  published_.store(published_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  if (staging_) engine_.expect_trigger(*this);
+  published_.store(published_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
+  if (staging_) engine_.expect_trigger(*this, quiet);
 }
 
 void QueueMessages::end_open(const Error& error) noexcept {
@@ -350,7 +365,8 @@ void QueueMessages::refuse_free() const {
 std::string QueueMessages::describe_wait() const {
   const std::string under_way = engine_.describe(*this);
   const std::uint64_t triggered = load(words_.triggered);
-  const std::uint64_t behind = published_.load(std::memory_order_acquire) - triggered;
+  const std::uint64_t known = std::max(triggered, engine_.issued(*this));
+  const std::uint64_t behind = published_.load(std::memory_order_acquire) - known;
   return fmt::format("{} triggered, {} complete, {}{}", triggered, load(words_.completed),
                      under_way.empty() ? "MPI has nothing" : under_way,
                      behind == 0

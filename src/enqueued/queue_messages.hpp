@@ -63,8 +63,8 @@ class QueueMessages final : public core::QueueCompanion,
   }
   // The messages of the open bundle, until publish().
   const Bundle& open_bundle() noexcept { return bundles_.open(); }
-  // What is open is the engine's when the stream has triggered it.
-  void publish() noexcept;
+  // What is open is the engine's when the stream has triggered it. `behind`: see Bundle.
+  void publish(std::optional<std::uint64_t> behind = std::nullopt) noexcept;
   QueueWords& words() noexcept { return words_; }
   // All waits that a GPU's stream makes without a kernel, until the engine tells what is complete.
   void let_waits_pass() noexcept;
@@ -80,6 +80,7 @@ class QueueMessages final : public core::QueueCompanion,
   void check(const MessageCall& call);
   Envelope* envelope_of(const MessageCall& call);
   void number_messages();
+  void choose_lanes();
   EnqueuedMessage& new_message(const MessageCall& call, MPI_Comm comm);
   std::optional<std::size_t> element_of(MPI_Datatype type);
   static void take_type(EnqueuedMessage& message, MPI_Datatype type,
@@ -122,11 +123,13 @@ class QueueMessages final : public core::QueueCompanion,
   // Under the engine's lock.
   plan::ActiveList<EnqueuedMessage> active_;
   plan::ActiveList<EnqueuedMessage> in_lines_;  // of their envelopes
-  std::size_t moving_ = 0;                      // of both, how many have not arrived
-  std::uint64_t issued_ = 0;                    // bundles, dropped ones too
-  bool issuing_ = false;                        // one is being handed over
-  std::optional<base::Error> broken_by_;        // why nothing is handed to MPI any more
-  std::atomic<bool> broken_{false};             // it is set: for threads without the lock
+  std::size_t moving_ = 0;         // of both, how many hold their bundles and have not arrived
+  std::size_t program_looks_ = 0;  // of these, how many a thread of the program looks for
+  std::uint64_t issued_ = 0;       // bundles, dropped ones too
+  bool issuing_ = false;           // one is being handed over
+  std::optional<base::Error> broken_by_;  // why nothing is handed to MPI any more
+  std::atomic<bool> broken_{false};       // it is set: for threads without the lock
+  std::atomic<bool> watched_{false};      // the engine's thread will look for triggers
 };
 
 }  // namespace penstock::enqueued

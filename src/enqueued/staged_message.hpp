@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/free_list.hpp"
+#include "enqueued/gpu/lane_work.hpp"
 #include "enqueued/staging_ring.hpp"
 #include "gpu/pack_work.hpp"
 
@@ -31,11 +32,19 @@ struct StagedMessage : base::FreeItem<StagedMessage> {
   std::optional<gpu::PackWork> packed;  // it lies with gaps
   std::shared_ptr<SegmentList> list;    // null: its segments need none
   std::uint64_t bundle = 0;             // by which it was triggered
-  StagingRing::Position end = 0;        // of its piece
+  StagingRing::Position end = 0;        // of its piece, which no other message's is
+  // In pinned memory; becomes `end` where a message that a kernel could move is the engine's
+  // (LaneUse::mark).
+  std::uint64_t* mark = nullptr;
+  LaneUse lane;  // how kernels move it, from its trigger on
   std::atomic<Taker> taker{Taker::nobody_yet};
   // The message until it ends; and the list of what a wait of the stream gives back.
   std::atomic<int> owners{0};
 
+  bool is_marked() const noexcept {
+    return std::atomic_ref(*mark).load(std::memory_order_acquire) == end;
+  }
+  void set_mark() const noexcept { std::atomic_ref(*mark).store(end, std::memory_order_release); }
   // True once: for who asks first.
   bool becomes(Taker who) noexcept {
     Taker nobody = Taker::nobody_yet;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "base/reserve.hpp"
 
@@ -33,6 +35,8 @@ StagedMessage& StagedPieces::take(std::size_t bytes, bool sends) {
   staged.piece = place + head;
   staged.bytes = bytes;
   staged.end = ring_.end();
+  staged.mark = marks_ + *at / StagingRing::alignment;
+  staged.lane = {};
   staged.packed.reset();
   staged.taker.store(Taker::nobody_yet, std::memory_order_relaxed);
   staged.owners.store(1, std::memory_order_relaxed);
@@ -73,6 +77,13 @@ void StagedPieces::add(StagedMessage& staged) noexcept {
   staged.bundle = triggered_;
   staged.owners.store(2, std::memory_order_relaxed);
   triggered_messages_.push_back(&staged);
+}
+
+// Sends have left the program's buffers at their trigger.
+bool StagedPieces::must_be_waited_for() const noexcept {
+  return ring_.used() > ring_.size() / 2 ||
+         std::any_of(triggered_messages_.begin(), triggered_messages_.end(),
+                     [](const StagedMessage* staged) { return !staged->sends; });
 }
 
 std::uint64_t StagedPieces::begin_wait() noexcept {

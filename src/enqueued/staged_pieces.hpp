@@ -18,9 +18,11 @@ namespace penstock::enqueued {
 
 class StagedPieces : private base::NoCopy {
  public:
-  // `memory`: `size` bytes.
-  StagedPieces(std::byte* memory, std::size_t size, QueueWords& words) noexcept
-      : memory_(memory), words_(words), ring_(size) {}
+  // `memory`: `size` bytes. `marks`: a word for each StagingRing::alignment of them, zero.
+  StagedPieces(std::byte* memory, std::size_t size, std::uint64_t* marks,
+               QueueWords& words) noexcept
+      : memory_(memory), marks_(marks), words_(words), ring_(size) {}
+  static std::size_t marks_of(std::size_t size) noexcept { return size / StagingRing::alignment; }
 
   // Throws base::Error(resources), std::bad_alloc.
   StagedMessage& take(std::size_t bytes, bool sends);
@@ -37,6 +39,9 @@ class StagedPieces : private base::NoCopy {
   }
   std::uint64_t triggered() const noexcept { return triggered_; }  // bundles
 
+  // What a wait of the stream has to do: there are receives to be copied, or pieces to be given
+  // back, as half of the memory is in use.
+  bool must_be_waited_for() const noexcept;
   // A wait of the stream is enqueued for all that has been triggered: it copies what nobody does by
   // now. Returns what it is to wait for besides, until QueueWords::copied is as much; 0: nothing.
   std::uint64_t begin_wait() noexcept;
@@ -66,6 +71,7 @@ class StagedPieces : private base::NoCopy {
   [[noreturn]] void refuse(std::size_t bytes) const;
 
   std::byte* const memory_;
+  std::uint64_t* const marks_;
   QueueWords& words_;
   StagingRing ring_;
   base::FreeList<StagedMessage> pool_;

@@ -24,6 +24,7 @@ namespace penstock::enqueued {
 
 class MessageEngine;
 class QueueMessages;
+struct Bundle;
 struct EnqueuedMessage;
 
 class Staging {
@@ -38,6 +39,9 @@ class Staging {
   // gaps. False: MPI takes the program's own buffer. Throws base::Error.
   virtual bool stage(EnqueuedMessage& message, MPI_Datatype type,
                      std::optional<std::size_t> element) = 0;
+  // At the trigger of the bundle, once its messages have their numbers: which of them kernels move,
+  // by a lane of their envelope. Throws std::bad_alloc.
+  virtual void choose_lanes(const Bundle& bundle) = 0;
   // What messages of the open bundle lie in is there until its trigger. Here that has come, or a
   // call has been refused.
   virtual void forget_allocations() noexcept = 0;
@@ -51,10 +55,18 @@ class Staging {
   // ---- By the engine under its lock, of messages that have been staged
   // MPI has received so many bytes of it. Before that is told to the stream.
   virtual void set_received(EnqueuedMessage& message, std::size_t bytes) noexcept = 0;
+  // Where the stream has run dry, the words say so. Any thread.
+  virtual void note_what_has_run() noexcept = 0;
+  // Of a send: its kernel has found no slot.
+  virtual bool is_left_to_engine(const EnqueuedMessage& message) const noexcept = 0;
   // The stream has copied what came to the program's buffer.
   virtual bool stream_has_copied(const EnqueuedMessage& message) const noexcept = 0;
   // After a failure: whether the stream may copy it still, or be at it.
   virtual bool stream_may_copy(const EnqueuedMessage& message) const noexcept = 0;
+  // Of a receive that kernels look for, without the lock, too: whether it lies in a lane.
+  virtual bool lies_in_lane(const EnqueuedMessage& message) const noexcept = 0;
+  // No wait of the stream is enqueued for it, and no thread of the program has it.
+  virtual bool is_for_anybody(const EnqueuedMessage& message) const noexcept = 0;
   // Whether the caller is to copy it, with copy_for_program(), as no wait of the stream has been
   // enqueued that would. True once.
   virtual bool give_to_program(EnqueuedMessage& message) noexcept = 0;

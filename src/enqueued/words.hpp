@@ -20,6 +20,10 @@ struct QueueWords {
   std::uint64_t taken;    // k: what came for bundles up to k is in the program's buffers; release
   std::uint64_t gave_up;  // k: a wait for bundles up to k has failed, and none will copy for them
   std::uint64_t awaited;  // k: a wait for bundles up to k lasts
+  // Where a wait has failed by a message that its receive cannot hold: which one
+  // (StagedMessage::end), and how long it is. Before the kernel reports that.
+  std::uint64_t too_long;
+  std::uint64_t too_long_bytes;
   // The engine's. Release, and acquire by the stream: received data before work behind the wait.
   // k: bundles up to k have ended, which it tells only when none of these is under way; no_more:
   // the queue has failed, and nothing moves its buffers.

@@ -52,6 +52,20 @@ void DeviceArena::grow(std::size_t bytes) {
 }
 
 std::shared_ptr<std::byte> DeviceArena::allocate(std::size_t bytes) {
+  std::shared_ptr<std::byte> block = begin_allocate(bytes);
+  const DeviceGuard guard(device_);
+  const device::gpu::RelaxedCaptures relaxed;
+  check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
+  return block;
+}
+
+bool DeviceArena::idle() const noexcept {
+  const DeviceGuard guard(device_);
+  const device::gpu::RelaxedCaptures relaxed;
+  return device::gpu::succeeded(cudaStreamQuery(stream_));
+}
+
+std::shared_ptr<std::byte> DeviceArena::begin_allocate(std::size_t bytes) {
   const DeviceGuard guard(device_);
   const device::gpu::RelaxedCaptures relaxed;
   const std::size_t size = round_up(bytes);
@@ -70,7 +84,6 @@ std::shared_ptr<std::byte> DeviceArena::allocate(std::size_t bytes) {
                                      self->free(reinterpret_cast<std::uint64_t>(at), size);
                                    });
   check(cudaMemsetAsync(block.get(), 0, size, stream_), "cudaMemsetAsync");
-  check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
   return block;
 }
 

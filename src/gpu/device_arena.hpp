@@ -32,6 +32,10 @@ class DeviceArena : public std::enable_shared_from_this<DeviceArena> {
   // Zeroed bytes, aligned to device_line. Throws Error. Any thread. They go back with the last
   // owner, who keeps the arena.
   std::shared_ptr<std::byte> allocate(std::size_t bytes);
+  // The same without waiting for the device, which may be full of kernels that wait for the caller:
+  // they are zero when idle() has been true.
+  std::shared_ptr<std::byte> begin_allocate(std::size_t bytes);
+  bool idle() const noexcept;
   // Copies from the device, apart from what the program's streams do. What cannot be read is left
   // as it is.
   void read(void* to, const void* from, std::size_t bytes) noexcept;

@@ -53,19 +53,21 @@ struct Arrival {
   bool failed = false;
 };
 
-// `arrivals`: in the device's memory, 0 at first and again afterwards.
-__device__ inline Arrival arrive(Word64* arrivals, unsigned blocks, bool failed) {
+// `arrivals`: in the device's memory, 0 at first and again afterwards. `scope`: who sees what this
+// block did when the last one has told it; that one sees it in any case.
+__device__ inline Arrival arrive(Word64* arrivals, unsigned blocks, bool failed,
+                                 ::cuda::thread_scope scope = ::cuda::thread_scope_system) {
   constexpr Word64 failure = Word64{1} << 32;
   __syncthreads();
   if (threadIdx.x != 0) return {};
   if (blocks == 1) return {true, failed};
-  ::cuda::atomic_thread_fence(::cuda::memory_order_acq_rel, ::cuda::thread_scope_system);
+  ::cuda::atomic_thread_fence(::cuda::memory_order_acq_rel, scope);
   DeviceWord count(*arrivals);
   const Word64 own = failed ? failure + 1 : 1;
   const Word64 all = count.fetch_add(own, ::cuda::memory_order_acq_rel) + own;
   if (all % failure != blocks) return {};
   count.store(0, ::cuda::memory_order_relaxed);  // for the next kernel
-  ::cuda::atomic_thread_fence(::cuda::memory_order_acq_rel, ::cuda::thread_scope_system);
+  ::cuda::atomic_thread_fence(::cuda::memory_order_acq_rel, scope);
   return {true, all >= failure};
 }
 

@@ -4,8 +4,11 @@
 // looks when it first has one. So neither sends the other a word about it, nor waits.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/no_copy.hpp"
@@ -22,7 +25,9 @@ struct LaneEntry {
   std::int32_t source = 0;
   std::int32_t tag = 0;
   LaneShape shape;
+  bool elsewhere = false;  // not in shared memory: the record tells its users where
   ArenaAddress place;
+  std::array<std::byte, 160> record;
 };
 
 // `count` and `more` by release, behind what they tell of.
@@ -40,8 +45,13 @@ class LaneBoard : private base::NoCopy {
   ArenaAddress place() const { return pages_.front().place(); }
   // One call at a time.
   Lane add(int source, int tag, const LaneShape& shape);
+  // A lane whose memory is the caller's. The record is small.
+  void add_elsewhere(int source, int tag, const LaneShape& shape,
+                     std::span<const std::byte> record);
 
  private:
+  LaneEntry& new_entry();
+  void show() noexcept;  // the new entry
   LanePage& last_page() noexcept { return *reinterpret_cast<LanePage*>(pages_.back().block()); }
 
   Peer& peer_;
@@ -54,9 +64,13 @@ class LaneSearch {
   LaneSearch() = default;
   LaneSearch(const Peer& peer, int rank, const ArenaAddress& board);
   // The last lane for that envelope which has been hung out since the last look; nothing: none has.
+  // A search finds lanes in shared memory, or those elsewhere.
   std::optional<Lane> find(int source, int tag);
+  std::optional<LaneEntry> find_elsewhere(int source, int tag);
 
  private:
+  const LaneEntry* find_entry(int source, int tag, bool elsewhere);
+
   const Peer* peer_ = nullptr;
   int rank_ = -1;  // in the world, of the board's process
   const LanePage* page_ = nullptr;

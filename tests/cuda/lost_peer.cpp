@@ -68,7 +68,9 @@ void expect_broken(CudaLane& lane, MPI_Request& request, const std::string& what
 }  // namespace
 
 std::map<std::string, Scenario> scenarios() {
-  return {{"dead_peer", {dead_peer}}, {"dead_context", {dead_context}}};
+  return {{"dead_peer", {dead_peer}},
+          {"dead_context", {dead_context}},
+          {"dead_lane_peer", {dead_lane_peer}}};
 }
 
 namespace {
@@ -172,6 +174,63 @@ void dead_peer(const Job& job) {
   if (code == MPI_SUCCESS) code = PST_Queue_wait(late.queue);
   require_kind(code, PST_ERROR_PEER_DEAD, "a start after the peer's end");
   own.run_epochs(other, 3);
+  content_and_gone();
+}
+
+// What lies in a slot is taken, whether its sender lives or not; what will not come any more ends
+// the wait of the stream.
+void dead_lane_peer(const Job& job) {
+  need_gpu();
+  int devices = 0;
+  require_cuda(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
+  require_cuda(cudaSetDevice(job.rank % devices), "cudaSetDevice");
+  MPI_Comm comm;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  require_success(PST_Comm_enqueue_only(comm), "PST_Comm_enqueue_only");
+  CudaLane lane;
+  void *out = nullptr, *in = nullptr;
+  require_cuda(cudaMalloc(&out, small), "cudaMalloc");
+  require_cuda(cudaMalloc(&in, small), "cudaMalloc");
+  const auto receive = [&](MPI_Request* request) {
+    require_success(PST_Enqueue_recv(in, small, MPI_BYTE, job.peer, 1, comm, lane.queue, request),
+                    "receive");
+  };
+  const auto send = [&] {
+    require_success(PST_Enqueue_send(out, small, MPI_BYTE, job.peer, 1, comm, lane.queue, nullptr),
+                    "send");
+  };
+  const auto trigger_and_wait = [&] {
+    require_success(PST_Enqueue_trigger(lane.queue), "trigger");
+    require_success(PST_Enqueue_wait_outstanding(lane.queue), "wait");
+  };
+  for (int i = 0; i < 20; ++i) {
+    receive(nullptr);
+    send();
+    trigger_and_wait();
+  }
+  require_success(PST_Queue_wait(lane.queue), "PST_Queue_wait");
+  if (job.rank == 1) {
+    send();
+    trigger_and_wait();
+    require_success(PST_Queue_wait(lane.queue), "PST_Queue_wait");
+  }
+  meet();
+  if (job.rank == 1) die();
+  for (const bool there : {true, false}) {
+    MPI_Request request;
+    receive(&request);
+    trigger_and_wait();
+    const int code = PST_Queue_wait(lane.queue);
+    if (there) {
+      require_success(code, "a message that lies in its slot");
+      require_success(MPI_Wait(&request, MPI_STATUS_IGNORE), "MPI_Wait");
+      continue;
+    }
+    require_kind(code, PST_ERROR_PEER_DEAD, "PST_Queue_wait");
+    require_kind(MPI_Wait(&request, MPI_STATUS_IGNORE), PST_ERROR_PEER_DEAD, "MPI_Wait");
+    require_cuda(cudaStreamQuery(lane.stream), "cudaStreamQuery of a released stream");
+  }
+  require_kind(MPI_Comm_free(&comm), PST_ERROR_PEER_DEAD, "MPI_Comm_free");
   content_and_gone();
 }
 

@@ -75,6 +75,7 @@ void stopped_window_peer(const Job& job);
 void dead_enqueued_peer(const Job& job);
 void silent_enqueued_peer(const Job& job);
 void dead_context(const Job& job);
+void dead_lane_peer(const Job& job);
 void dead_parent(const Job& job);
 void dead_peer_in_match(const Job& job);
 void dead_peer_at_end(const Job& job);

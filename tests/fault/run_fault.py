@@ -134,13 +134,17 @@ def run_simple(options, jobs, scenario, ranks=(0, 1), settings=None, survive=Fal
     return job
 
 
-def dead_peer(options, jobs, scenario="dead_peer"):
-    job = Job(options, scenario, survive=True)
+def dead_peer(options, jobs, scenario="dead_peer", settings=None):
+    job = Job(options, scenario, settings, survive=True)
     jobs.append(job)
     job.finish()
     if "skipped: " in job.text():
         raise Skip(re.search(r"skipped: (.*)", job.text()).group(1))
     expect_content(job, 0)
+
+
+def dead_lane_peer(options, jobs):
+    dead_peer(options, jobs, "dead_lane_peer", {"PENSTOCK_THREAD_MULTIPLE": "1"})
 
 
 def dead_context(options, jobs):
@@ -331,7 +335,7 @@ def idle(options, jobs):
 
 
 CASES = {case.__name__: case for case in (
-    dead_peer, dead_parent, dead_context, dead_peer_in_match, dead_peer_at_end, dead_sender_of_wildcard, stopped_peer, fatal_handler, released_sender, released_small_sender,
+    dead_peer, dead_lane_peer, dead_parent, dead_context, dead_peer_in_match, dead_peer_at_end, dead_sender_of_wildcard, stopped_peer, fatal_handler, released_sender, released_small_sender,
     released_receiver, freed_peer, unreceived_buffered, failed_beside_receive, failed_beside_send, match_time_out, report, own_signal_handler, killed_job, small_memory, no_memory,
     dead_window_peer, silent_window_peer, stopped_window_peer, dead_enqueued_peer, dead_promised_peer, silent_enqueued_peer, idle)}
 

@@ -33,6 +33,9 @@ cudaError_t CopyBatch::launch(const Launch& launch) noexcept {
     failed_ = true;
     queue_.poison(step_.id);
   }
+  if (code == cudaSuccess && finished_ && launched_ != nullptr)
+    launched_->store(step_.number, std::memory_order_release);
+  step_.before = 0;                          // it has been told
   step_.wait_for = step_.besides = nullptr;  // it has been waited for
   passed_ = nullptr;
   count_ = blocks_ = 0;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 
 #include "enqueued/gpu/kernels.hpp"
 #include "gpu/kernel_queue.hpp"
@@ -24,21 +25,24 @@ class CopyBatch final : public gpu::LaunchBatch {
     finished_ = failed_ = false;
   }
   void add(const CopyWork& copy) noexcept {
-    if (count_ == copies_.size() ||
-        blocks_ + copy.blocks > gpu::StagedCopyShape::most_blocks_together)
-      queue_.flush();
+    if (count_ == copies_.size() || blocks_ + copy.blocks > most_blocks_together) queue_.flush();
     copies_[count_++] = copy;
     blocks_ += copy.blocks;
   }
-  // `word`: null, or what becomes the step's number when all copies are made.
-  void finish(Word64* word) noexcept {
+  // `word`: null, or what becomes the step's number when all copies are made. `launched`: null, or
+  // what becomes it when the last kernel has been launched.
+  void finish(Word64* word, std::atomic<std::uint64_t>* launched = nullptr) noexcept {
     step_.then_set = word;
+    launched_ = launched;
     finished_ = true;
   }
   bool empty() const noexcept override { return !begun_; }
   cudaError_t launch(const Launch& launch) noexcept override;
 
  private:
+  // Of a kernel that waits they keep their places. The 26 messages of a halo go together.
+  static constexpr std::size_t most_blocks_together = 128;
+
   cudaError_t stand(const Launch& launch) const noexcept;
 
   gpu::KernelQueue& queue_;
@@ -47,6 +51,7 @@ class CopyBatch final : public gpu::LaunchBatch {
   bool failed_ = false;  // a part of it could not be launched: the rest must not run
   BundleStep step_;
   std::uint32_t* passed_ = nullptr;
+  std::atomic<std::uint64_t>* launched_ = nullptr;
   std::size_t count_ = 0;
   std::size_t blocks_ = 0;
   std::array<CopyWork, largest_copy_batch> copies_;

@@ -4,11 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "device/gpu.hpp"
 #include "device/gpu/runtime.hpp"
+#include "device/gpu/word_operations.hpp"
 #include "enqueued/gpu/copy_batch.hpp"
 #include "enqueued/gpu/kernel_message_plan.hpp"
+#include "enqueued/promise.hpp"
 #include "enqueued/queue_messages.hpp"
 #include "gpu/pack_kernels.hpp"
 #include "group/mpi_layout.hpp"
@@ -26,6 +29,22 @@ device::gpu::Stream& stream_of(core::Queue& queue) noexcept {
   return static_cast<device::gpu::Stream&>(queue.stream());
 }
 
+std::size_t marks_bytes(std::size_t size) noexcept {
+  return (StagedPieces::marks_of(size) + 1) * sizeof(std::uint64_t);
+}
+
+std::uint64_t* zeroed(const std::shared_ptr<std::byte>& marks, std::size_t size) noexcept {
+  std::memset(marks.get(), 0, marks_bytes(size));
+  return reinterpret_cast<std::uint64_t*>(marks.get());
+}
+
+void tell_words(const EnqueuedMessage& message) noexcept {
+  StagedMessage& staged = *message.staged;
+  staged.lane.serial = staged.end;
+  staged.lane.mark = staged.mark;
+  if (message.request && !message.sends()) staged.lane.report = staged.received;
+}
+
 }  // namespace
 
 DeviceStaging::DeviceStaging(core::Queue& queue, std::shared_ptr<gpu::Gpus> gpus,
@@ -33,11 +52,15 @@ DeviceStaging::DeviceStaging(core::Queue& queue, std::shared_ptr<gpu::Gpus> gpus
     : stream_(stream_of(queue)),
       gpus_(std::move(gpus)),
       gpu_aware_mpi_(settings.gpu_aware_mpi),
+      most_in_slots_(settings.cuda_eager_max),
       words_(std::static_pointer_cast<QueueWords>(gpus_->pinned().take())),
       memory_(gpus_->pinned().take(std::max<std::size_t>(settings.queue_staging, 1))),
+      marks_(gpus_->pinned().take(marks_bytes(settings.queue_staging))),
       arena_(gpus_->devices().arena(stream_.device())),
+      sent_words_(arena_->allocate(sizeof(SentWords))),
       no_failure_(arena_->allocate(sizeof(gpu::QueueFailure))),
-      pieces_(memory_.get(), settings.queue_staging, *words_),
+      pieces_(memory_.get(), settings.queue_staging, zeroed(marks_, settings.queue_staging),
+              *words_),
       lists_(arena_, *words_) {
   gpus_->equip<CopyBatch>(stream_, gpu::LaunchStep::enqueued, load_copies);
   gpus_->equip<CopyBatch>(stream_, gpu::LaunchStep::tell_unpacked, load_copies);
@@ -51,9 +74,12 @@ std::unique_ptr<transport::Plan> DeviceStaging::make_plan(QueueMessages& message
 
 // ---- Pieces
 
+// A promised message of no bytes goes by a lane, too, whatever its buffer is.
 bool DeviceStaging::stage(EnqueuedMessage& message, MPI_Datatype type,
                           std::optional<std::size_t> element) {
-  if (message.count == 0 || message.peer == MPI_PROC_NULL) return false;
+  if (message.peer == MPI_PROC_NULL) return false;
+  if (message.count == 0)
+    return message.envelope && stage_bytes(message, static_cast<std::byte*>(message.buffer), 0);
   if (!element) return stage_derived(message, type);
   auto* const buffer = static_cast<std::byte*>(message.buffer);
   const std::size_t bytes = static_cast<std::size_t>(message.count) * *element;
@@ -117,7 +143,107 @@ bool DeviceStaging::is_on_device(const EnqueuedMessage& message, const std::byte
   return true;
 }
 
+// ---- Lanes
+
+// They take only so many kernels that wait, so nothing that a kernel must look for may come.
+bool DeviceStaging::waits_at_gates() const noexcept {
+  return gpus_->kernel_queue_on(stream_).choose_standing(stream_) == gpu::Standing::at_gates &&
+         device::gpu::has_word_operations();
+}
+
+void DeviceStaging::choose_lanes(const Bundle& bundle) {
+  if (most_in_slots_ == 0 || waits_at_gates()) return;
+  const Promise* locked = nullptr;
+  std::unique_lock<std::mutex> lock;
+  for (EnqueuedMessage* one = bundle.first; one != nullptr; one = one->next) {
+    if (!one->staged || !one->envelope || !one->envelope->by_lanes) continue;
+    if (Promise& promise = one->envelope->promise; &promise != locked) {
+      lock = {};
+      lock = promise.lock();
+      locked = &promise;
+    }
+    choose_lane(*one, bundle);
+  }
+}
+
+// Without a lane, whyever, a message goes by the engine.
+void DeviceStaging::choose_lane(EnqueuedMessage& message, const Bundle& bundle) {
+  try {
+    if (message.sends())
+      choose_send_lane(message);
+    else
+      choose_receive_lane(message, bundle);
+  } catch (const Error&) {
+    message.staged->lane = {};
+  }
+}
+
+GpuLaneMemory& DeviceStaging::lane_memory(Promise& promise) {
+  LaneMemoryPlace& place = promise.lane_memory();
+  const std::lock_guard lock(place.mutex);
+  if (!place.memory)
+    place.memory = std::make_unique<GpuLaneMemory>(promise.world_rank(promise.rank()), gpus_);
+  return static_cast<GpuLaneMemory&>(*place.memory);
+}
+
+void DeviceStaging::choose_receive_lane(EnqueuedMessage& message, const Bundle& bundle) {
+  Envelope& envelope = *message.envelope;
+  auto* lanes = static_cast<ReceiveLanes*>(envelope.device_lanes.get());
+  if (lanes == nullptr) {
+    envelope.device_lanes = std::make_unique<ReceiveLanes>(stream_.device(), most_in_slots_);
+    lanes = static_cast<ReceiveLanes*>(envelope.device_lanes.get());
+    envelope.on_device.store(lanes, std::memory_order_release);
+  }
+  if (lanes->device() != stream_.device()) return;
+  if (lanes->lacks(message.bytes)) {
+    const std::size_t wanted = lanes->empty() ? Promise::largest(envelope, bundle) : most_in_slots_;
+    const std::size_t slot_bytes = std::min(wanted, most_in_slots_);
+    lanes->begin(
+        lane_memory(envelope.promise),
+        Promise::lane_shape(envelope, bundle, std::max<std::size_t>(slot_bytes, small_bytes)));
+  }
+  if (const auto made = lanes->finish())
+    envelope.promise.board().add_elsewhere(envelope.key.peer, envelope.key.tag, made->shape,
+                                           std::as_bytes(std::span(&made->record, 1)));
+  if (lanes->empty()) return;
+  lanes->use(message.staged->lane, message.number);
+  tell_words(message);
+}
+
+void DeviceStaging::choose_send_lane(EnqueuedMessage& message) {
+  if (message.staged->packed || message.bytes > most_in_slots_) return;
+  Envelope& envelope = *message.envelope;
+  auto* lanes = static_cast<SendLanes*>(envelope.device_lanes.get());
+  if (lanes == nullptr || lanes->lacks(message.bytes)) {
+    if (const auto entry = Promise::find_on_device(envelope)) {
+      if (lanes == nullptr) {
+        envelope.device_lanes = std::make_unique<SendLanes>(stream_.device());
+        lanes = static_cast<SendLanes*>(envelope.device_lanes.get());
+      }
+      lanes->add(lane_memory(envelope.promise), envelope.promise.world_rank(envelope.key.peer),
+                 *entry);
+    }
+  }
+  if (lanes == nullptr || lanes->device() != stream_.device()) return;
+  if (lanes->use(message.staged->lane, message.number, message.bytes, words_,
+                 pieces_.triggered() + 1))
+    tell_words(message);
+}
+
 // ---- The engine's
+
+// A kernel may tell more at the same time.
+void DeviceStaging::note_what_has_run() noexcept {
+  const std::uint64_t launched = launched_.load(std::memory_order_acquire);
+  const device::gpu::DeviceGuard guard(stream_.device());
+  const device::gpu::RelaxedCaptures relaxed;
+  if (!device::gpu::succeeded(cudaStreamQuery(stream_.handle()))) return;
+  const std::atomic_ref taken(words_->taken);
+  std::uint64_t told = taken.load(std::memory_order_acquire);
+  while (told < launched && load(words_->gave_up) == 0 &&
+         !taken.compare_exchange_weak(told, launched, std::memory_order_acq_rel)) {
+  }
+}
 
 bool DeviceStaging::stream_has_copied(const EnqueuedMessage& message) const noexcept {
   return message.staged->taker.load(std::memory_order_acquire) == Taker::stream &&
@@ -129,10 +255,40 @@ bool DeviceStaging::stream_may_copy(const EnqueuedMessage& message) const noexce
          load(words_->gave_up) < message.staged->bundle;
 }
 
+bool DeviceStaging::lies_in_lane(const EnqueuedMessage& message) const noexcept {
+  try {
+    return message.envelope->on_device.load(std::memory_order_acquire)
+        ->look(message.number)
+        .has_value();
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// Out of a lane, to where it is copied from, or to the buffer itself. Throws base::Error.
+void DeviceStaging::take_from_lane(EnqueuedMessage& message) {
+  const StagedMessage& staged = *message.staged;
+  DeviceLanes& lanes = *message.envelope->on_device.load(std::memory_order_acquire);
+  const std::uint64_t bytes = lanes.look(message.number).value_or(0);
+  const bool fits = bytes <= staged.bytes;
+  lanes.take(message.number, staged.packed ? staged.piece : staged.buffer, fits ? bytes : 0);
+  message.gone = true;
+  if (!fits)
+    throw Error(ErrorKind::truncate,
+                fmt::format("enqueued {}: the message has {} bytes, longer than this receive, "
+                            "whose count or buffer must be larger",
+                            message.label(), bytes));
+  *staged.received = bytes;
+}
+
 // Blocks until the copy is made, on a stream of the library's.
 std::optional<Error> DeviceStaging::copy_for_program(EnqueuedMessage& message) noexcept {
   const StagedMessage& staged = *message.staged;
   try {
+    if (message.in_line) {
+      take_from_lane(message);
+      if (!staged.packed) return std::nullopt;
+    }
     if (!staged.packed) {
       arena_->write(staged.buffer, staged.piece, std::min(*staged.received, staged.bytes));
       return std::nullopt;

@@ -2,11 +2,14 @@
 // Which messages of a queue are staged, and how what they bring is copied outside the stream.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <utility>
 
 #include "device/gpu.hpp"
 #include "device/gpu/stream.hpp"
+#include "enqueued/gpu/copy_work.hpp"
+#include "enqueued/gpu/device_lanes.hpp"
 #include "enqueued/gpu/segment_lists.hpp"
 #include "enqueued/message.hpp"
 #include "enqueued/staged_pieces.hpp"
@@ -14,6 +17,8 @@
 #include "gpu/gpus.hpp"
 
 namespace penstock::enqueued {
+
+class Promise;
 
 class DeviceStaging final : public Staging {
  public:
@@ -28,6 +33,8 @@ class DeviceStaging final : public Staging {
                                              MessageEngine& engine) override;
   bool stage(EnqueuedMessage& message, MPI_Datatype type,
              std::optional<std::size_t> element) override;
+  void choose_lanes(const Bundle& bundle) override;
+  void note_what_has_run() noexcept override;
   void forget_allocations() noexcept override { known_allocations_.forget(); }
   void keep_memory() noexcept override { gpus_->keep(memory_); }
   bool stream_has_copied(const EnqueuedMessage& message) const noexcept override;
@@ -35,6 +42,14 @@ class DeviceStaging final : public Staging {
   void stream_has_ended() noexcept override { store(words_->gave_up, no_more); }
   void set_received(EnqueuedMessage& message, std::size_t bytes) noexcept override {
     *message.staged->received = bytes;
+    message.staged->set_mark();
+  }
+  bool is_left_to_engine(const EnqueuedMessage& message) const noexcept override {
+    return message.staged->is_marked();
+  }
+  bool lies_in_lane(const EnqueuedMessage& message) const noexcept override;
+  bool is_for_anybody(const EnqueuedMessage& message) const noexcept override {
+    return message.staged->taker.load(std::memory_order_acquire) == Taker::nobody_yet;
   }
   bool give_to_program(EnqueuedMessage& message) noexcept override {
     return pieces_.give_to_program(*message.staged);
@@ -46,7 +61,12 @@ class DeviceStaging final : public Staging {
     pieces_.leave(*std::exchange(message.staged, nullptr));
   }
 
+  // The words that the stream's kernels keep of the engine's sends: see SentWords.
+  SentWords* sent_words() const noexcept { return reinterpret_cast<SentWords*>(sent_words_.get()); }
+
   // ---- The plan's
+  // k: the kernel of a wait for bundles up to k has been launched, which does not tell the host.
+  std::atomic<std::uint64_t>& launched() noexcept { return launched_; }
   gpu::Gpus& gpus() noexcept { return *gpus_; }
   StagedPieces& pieces() noexcept { return pieces_; }
   int device() const noexcept { return stream_.device(); }
@@ -54,20 +74,29 @@ class DeviceStaging final : public Staging {
 
  private:
   bool stage_bytes(EnqueuedMessage& message, std::byte* buffer, std::size_t bytes);
+  void take_from_lane(EnqueuedMessage& message);
+  bool waits_at_gates() const noexcept;
+  void choose_lane(EnqueuedMessage& message, const Bundle& bundle);
+  void choose_receive_lane(EnqueuedMessage& message, const Bundle& bundle);
+  void choose_send_lane(EnqueuedMessage& message);
+  GpuLaneMemory& lane_memory(Promise& promise);
   bool stage_derived(EnqueuedMessage& message, MPI_Datatype type);
   bool is_on_device(const EnqueuedMessage& message, const std::byte* lowest);
 
   device::gpu::Stream& stream_;
   const std::shared_ptr<gpu::Gpus> gpus_;
   const bool gpu_aware_mpi_;
+  const std::size_t most_in_slots_;  // bytes of a message that a lane takes
   std::shared_ptr<QueueWords> words_;
-  std::shared_ptr<std::byte> memory_;
+  std::shared_ptr<std::byte> memory_, marks_;
   std::shared_ptr<gpu::DeviceArena> arena_;
+  std::shared_ptr<std::byte> sent_words_;
   std::shared_ptr<std::byte> no_failure_;  // of a queue, for kernels outside the stream
   StagedPieces pieces_;
   device::KnownGpuAllocations known_allocations_;
   SegmentLists lists_;
   std::uint32_t id_ = 0;
+  std::atomic<std::uint64_t> launched_{0};
 };
 
 }  // namespace penstock::enqueued

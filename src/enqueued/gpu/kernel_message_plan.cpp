@@ -37,8 +37,11 @@ KernelMessagePlan::KernelMessagePlan(DeviceStaging& staging, QueueMessages& mess
 BundleStep KernelMessagePlan::step() const noexcept {
   BundleStep step;
   step.number = staging_.pieces().triggered();
+  step.sent = staging_.sent_words();
   step.arrivals = reinterpret_cast<Word64*>(arrivals_.get());
   step.id = id_;
+  step.taken = &words_.taken;
+  step.before = untold_;
   return step;
 }
 
@@ -50,42 +53,82 @@ void KernelMessagePlan::start(device::Stream& stream, transport::Sink& sink) {
   StagedPieces& pieces = staging_.pieces();
   staging_.forget_allocations();
   pieces.begin_trigger();
-  copies.begin(step());
+  note_engines_share(messages_.open_bundle());
+  const bool by_kernel = needs_kernel(messages_.open_bundle());
+  if (by_kernel) {
+    copies.begin(step());
+    untold_ = 0;
+  }
   pieces.trigger(messages_.open_bundle(), [&](const StagedMessage& staged) {
     if (staged.packed) {
       packing_on(queue, LaunchStep::pack).start(*staged.packed);
       if (staged.list) staged.list->packed_for = pieces.triggered();
     } else if (staged.sends) {
-      copies.add({staged.piece, staged.buffer, staged.bytes});
+      CopyWork copy(staged.piece, staged.buffer, staged.bytes);
+      copy.go_by(staged.lane);
+      copies.add(copy);
     }
   });
-  messages_.publish();
-  copies.finish(&words_.triggered);
+  messages_.publish(by_kernel ? std::nullopt : std::optional(told_));
+  if (by_kernel) copies.finish(&words_.triggered);
 }
 
-// What has been unpacked is told behind that.
+// Of receives that only kernels of waits write to the program's buffers nobody has to know when the
+// stream gets to their trigger: the engine may fill their pinned memory as soon as the stream has
+// passed the wait that has given it back, and a kernel has told that.
+bool KernelMessagePlan::needs_kernel(const Bundle& bundle) const noexcept {
+  if (untold_ != 0) return true;
+  for (const EnqueuedMessage* one = bundle.first; one != nullptr; one = one->next)
+    if (!one->quiet || (one->by_kernel && (one->sends() || one->staged->packed))) return true;
+  return false;
+}
+
+// Whether a wait has to ask what the engine has completed: that takes a way across the bus.
+void KernelMessagePlan::note_engines_share(const Bundle& bundle) noexcept {
+  for (const EnqueuedMessage* one = bundle.first; one != nullptr; one = one->next)
+    if (!one->by_kernel && one->peer != MPI_PROC_NULL) engines_ = staging_.pieces().triggered();
+}
+
+// What has been unpacked is told behind that. What nobody waits for in the host is told by the next
+// kernel: a store across the bus lasts as long as a small message, and a kernel does not end
+// before.
 void KernelMessagePlan::wait(device::Stream& stream, transport::Sink& sink) {
   KernelQueue& queue = kernel_queue_on(stream, sink);
   CopyBatch& copies = copies_on(queue, LaunchStep::enqueued);
   StagedPieces& pieces = staging_.pieces();
+  if (!pieces.must_be_waited_for() && engines_ <= awaited_) return;
   const auto standing = queue.choose_standing(static_cast<device::gpu::Stream&>(stream));
   const bool at_gate = standing == gpu::Standing::at_gates && device::gpu::has_word_operations();
   BundleStep wait = step();
-  wait.wait_for = &words_.completed;
+  wait.completed = &words_.completed;
+  if (engines_ > awaited_ || at_gate) {
+    wait.wait_for = &words_.completed;
+    wait.wait_number = at_gate ? wait.number : engines_;
+    awaited_ = engines_;
+  }
+  wait.too_long = &words_.too_long;
   wait.say_waiting = &words_.awaited;
   wait.on_failure = &words_.gave_up;
   wait.besides_number = pieces.begin_wait();
   if (wait.besides_number != 0) wait.besides = &words_.copied;
+  told_ = wait.number;
+  untold_ = 0;
   copies.begin(wait, at_gate ? &words_.passed : nullptr);
-  bool unpacks = false;
+  bool unpacks = false, tells = at_gate;
   pieces.wait([&](const StagedMessage& receive) {
-    if (!receive.packed)
-      return copies.add({receive.buffer, receive.piece, receive.bytes, receive.received});
+    tells |= receive.lane.number == 0 || receive.lane.report != nullptr;
+    CopyWork copy(receive.packed ? receive.piece : receive.buffer, receive.piece, receive.bytes,
+                  receive.received);
+    copy.go_by(receive.lane);
+    if (!receive.packed) return copies.add(copy);
+    if (copy.lane.number != 0) copies.add(copy);
     packing_on(queue, LaunchStep::unpack).wait(*receive.packed);
     if (receive.list) receive.list->unpacked_for = pieces.triggered();
     unpacks = true;
   });
-  copies.finish(unpacks ? nullptr : &words_.taken);
+  if (!unpacks && !tells) untold_ = told_;
+  copies.finish(unpacks || !tells ? nullptr : &words_.taken,
+                untold_ == 0 ? nullptr : &staging_.launched());
   if (!unpacks) return;
   CopyBatch& behind = copies_on(queue, LaunchStep::tell_unpacked);
   BundleStep told = step();

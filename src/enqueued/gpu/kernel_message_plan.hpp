@@ -3,6 +3,7 @@
 // the engine's thread looks for what the stream has triggered, and tells what is complete.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "enqueued/engine.hpp"
@@ -33,7 +34,9 @@ class KernelMessagePlan final : public gpu::KernelPlan {
 
   // The engine sees to dead peers.
   void look_for_lost_cause() noexcept override {}
-  base::Error error_of(gpu::Failure) const override { return messages_.why_failed(); }
+  base::Error error_of(gpu::Failure) const override {
+    return too_long_ ? *too_long_ : messages_.why_failed();
+  }
   void poison() noexcept override {
     staging_.stream_has_ended();
     engine_.give_up(messages_, messages_.why_failed());
@@ -42,8 +45,9 @@ class KernelMessagePlan final : public gpu::KernelPlan {
   bool untouched() const noexcept override { return engine_.untouched(messages_); }
   void follow(const gpu::KernelQueue& failed) noexcept override {
     if (!used_on(failed) || messages_.broken()) return;
+    if (load(words_.too_long) != 0) too_long_ = engine_.too_long_for_kernel(messages_);
     const base::Error* const reason = failed.aborted_by();
-    engine_.give_up(messages_, reason ? *reason : messages_.why_failed());
+    engine_.give_up(messages_, reason ? *reason : error_of(gpu::Failure::given_up));
   }
   protocol::Epoch awaited_epoch() const noexcept override { return load(words_.awaited); }
   protocol::Epoch epoch_at_gate() const noexcept override { return load(words_.taken) + 1; }
@@ -51,6 +55,8 @@ class KernelMessagePlan final : public gpu::KernelPlan {
 
  private:
   BundleStep step() const noexcept;
+  void note_engines_share(const Bundle& bundle) noexcept;
+  bool needs_kernel(const Bundle& bundle) const noexcept;
   void end_close(void (*ended)(void*), void* argument) noexcept override { ended(argument); }
 
   DeviceStaging& staging_;
@@ -59,6 +65,12 @@ class KernelMessagePlan final : public gpu::KernelPlan {
   QueueWords& words_;
   std::shared_ptr<std::byte> arrivals_;
   std::uint32_t id_ = 0;
+  // Bundles: the last one of which the engine has a share, and up to which a wait asks for that.
+  std::uint64_t engines_ = 0;
+  std::uint64_t awaited_ = 0;
+  std::uint64_t told_ = 0;    // up to which a wait's kernel has been enqueued
+  std::uint64_t untold_ = 0;  // the same, where the next kernel is to tell the host; 0: it need not
+  std::optional<base::Error> too_long_;
 };
 
 }  // namespace penstock::enqueued

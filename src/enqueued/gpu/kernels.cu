@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "enqueued/gpu/kernels.hpp"
 
+#include "enqueued/gpu/lane.cuh"
 #include "gpu/kernel_batch.cuh"
-#include "gpu/staged_copy.cuh"
 
 namespace penstock::enqueued {
 
-using gpu::BlockIndex, gpu::Failure, gpu::KernelBatch, gpu::Reports, gpu::SystemWord;
+using gpu::KernelBatch;
 
 namespace {
 
@@ -48,27 +48,125 @@ __device__ void copy_one(const CopyWork& copy, const BlockIndex& place) {
     gpu::copy_share(copy.to, copy.from, copy.bytes, place);
 }
 
-// On a crowded device there is one block, which makes all copies.
+// All threads'. A message with gaps stays in pinned memory, from where it is unpacked.
+__device__ Failure receive_by_lane(const Reports& reports, const BundleStep& step,
+                                   const CopyWork& copy, const BlockIndex& place, bool last) {
+  Cell cell{};
+  Failure failure = Failure::none;
+  const Came came = await_message(reports, step, copy.lane, cell, failure);
+  if (failure != Failure::none) return failure;
+  if (last) gpu::let_successor_in();
+  if (came == Came::pinned) {
+    if (copy.to != copy.from) copy_received(copy, place);
+    return Failure::none;
+  }
+  const std::uint64_t bytes = gpu::agree(bytes_of(cell));  // thread 0 has the first one
+  const bool tells = place.leads() && threadIdx.x == 0;
+  if (bytes > copy.bytes) {
+    if (tells) {
+      SystemWord(step.too_long[1]).store(bytes, ::cuda::memory_order_relaxed);
+      SystemWord(step.too_long[0]).store(copy.lane.serial, ::cuda::memory_order_release);
+    }
+    return Failure::given_up;
+  }
+  if (tells && copy.lane.report != nullptr)
+    SystemWord(*copy.lane.report).store(bytes, ::cuda::memory_order_relaxed);
+  return take_out(reports, step, copy, static_cast<int>(came), bytes, cell, place);
+}
+
+// `last`: this block waits for nothing behind it.
+__device__ Failure move_one(const Reports& reports, const BundleStep& step, const CopyWork& copy,
+                            const BlockIndex& place, bool last) {
+  const bool receives = copy.lane.number != 0 && copy.lane.sender == nullptr;
+  if (receives) return receive_by_lane(reports, step, copy, place, last);
+  if (last) gpu::let_successor_in();
+  if (copy.lane.number == 0)
+    copy_one(copy, place);
+  else
+    send_by_lane(copy, place);
+  return Failure::none;
+}
+
+// On a crowded device there is one block, which moves all messages.
 template <int capacity>
-__device__ void copy_all(const CopyKernelBatch<capacity>& batch) {
+__device__ Failure move_all(const CopyKernelBatch<capacity>& batch) {
+  const Reports reports = batch.reports();
+  Failure failure = Failure::none;
   if (gridDim.x == 1) {
-    for (int i = 0; i < batch.count; ++i) copy_one(batch.item[i], BlockIndex{0, 1});
+    for (int i = 0; i < batch.count && failure == Failure::none; ++i)
+      failure =
+          move_one(reports, batch.step, batch.item[i], BlockIndex{0, 1}, i + 1 == batch.count);
   } else {
     BlockIndex place;
     const CopyWork& copy = gpu::item_of_block(batch, place);
-    copy_one(copy, place);
+    failure = move_one(reports, batch.step, copy, place, true);
   }
+  return failure;
 }
 
-// All threads': how what the kernel waits for has ended.
-__device__ Failure await(const Reports& reports, const BundleStep& step) {
+// All threads': how what the kernel waits for has ended, but for what comes by lanes. `left`: a
+// trigger's kernel has left a send to the engine.
+__device__ Failure await(const Reports& reports, const BundleStep& step, bool left) {
   Failure failure = Failure::none;
   if (step.wait_for != nullptr)
-    failure = gpu::await_host(reports, step.id, *step.say_waiting, *step.wait_for, step.number);
+    failure =
+        gpu::await_host(reports, step.id, *step.say_waiting, *step.wait_for, step.wait_number);
   if (failure == Failure::none && step.besides != nullptr)
     failure =
         gpu::await_host(reports, step.id, *step.say_waiting, *step.besides, step.besides_number);
+  if (failure == Failure::none && left)
+    failure =
+        gpu::await_host(reports, step.id, *step.say_waiting, *step.completed, step.sent->left);
   return failure;
+}
+
+// The last block's threads, a message each, when all blocks have done their shares. Release: what
+// all of them stored, and what the stream did before, comes before the words. Only a trigger all of
+// whose messages have gone by lanes has nothing to release.
+template <int capacity>
+__device__ void end_all(const CopyKernelBatch<capacity>& batch, bool failed, bool left_before) {
+  static_assert(capacity <= 32, "each message has a thread in every block");
+  const BundleStep& step = batch.step;
+  const auto own = static_cast<int>(threadIdx.x);
+  bool releases = own == 0 && (failed || step.completed != nullptr || batch.count == 0);
+  bool left = false;
+  if (own < batch.count) {
+    const CopyWork& copy = batch.item[own];
+    const bool sends = copy.lane.number != 0 && copy.lane.sender != nullptr;
+    left = sends && !failed && way_of(copy.lane) != Way::by_lane;
+    releases |= !sends || left;
+  }
+  releases = __syncthreads_or(releases) != 0;
+  left = __syncthreads_or(left) != 0;
+  if (own >= 32) return;
+  if (releases)
+    ::cuda::atomic_thread_fence(::cuda::memory_order_acq_rel, ::cuda::thread_scope_system);
+  if (own < batch.count) {
+    const CopyWork& copy = batch.item[own];
+    if (copy.lane.number != 0 && copy.lane.sender == nullptr)
+      end_receive(copy, failed);
+    else if (copy.lane.number != 0 && !failed)
+      end_send(copy.lane);
+  }
+  if (own != 0) return;
+  if (left) step.sent->left = step.number;
+  if (!failed && left_before) step.sent->settled = step.sent->left;
+  Word64* const told = failed ? step.on_failure : step.then_set;
+  if (told == nullptr) return;
+  // Marks that other threads have stored come before it.
+  SystemWord(*told).store(step.number,
+                          left ? ::cuda::memory_order_release : ::cuda::memory_order_relaxed);
+}
+
+// Whom this block's share is for. The host reads what is in its memory. A lane's cells need no
+// order, and that they have been read is told behind a fence of the last block's (end_all).
+template <int capacity>
+__device__ ::cuda::thread_scope scope_of(const CopyKernelBatch<capacity>& batch) {
+  BlockIndex place;
+  if (gridDim.x == 1) return ::cuda::thread_scope_system;
+  const LaneUse& lane = gpu::item_of_block(batch, place).lane;
+  const bool by_lane = lane.number != 0 && (lane.sender == nullptr || way_of(lane) == Way::by_lane);
+  return by_lane ? ::cuda::thread_scope_device : ::cuda::thread_scope_system;
 }
 
 // All blocks of a kernel come to its end, whatever fails, so that the last one knows that none
@@ -79,17 +177,26 @@ struct Copies {
   static __device__ void run(const CopyKernelBatch<capacity>& batch) {
     const BundleStep& step = batch.step;
     const Reports reports = batch.reports();
-    const bool before = gpu::agree(threadIdx.x == 0 ? batch.queue_failure->failed : 0) != 0;
-    const Failure failure = before ? Failure::none : await(reports, step);
-    const bool failed = before || failure != Failure::none;
+    constexpr Word64 has_failed = 1, has_left = 2;
+    Word64 found = 0;
+    if (threadIdx.x == 0) {
+      const Word64 failed = batch.queue_failure->failed;
+      const Word64 left = step.sent->left, settled = step.sent->settled;
+      found = (failed != 0 ? has_failed : 0) |
+              (step.completed != nullptr && left > settled ? has_left : 0);
+      if (blockIdx.x == 0 && failed == 0 && step.before != 0)
+        SystemWord(*step.taken).store(step.before, ::cuda::memory_order_relaxed);
+    }
+    found = gpu::agree(found);
+    const bool before = (found & has_failed) != 0, left = (found & has_left) != 0;
+    Failure failure = before ? Failure::none : await(reports, step, left);
+    if (!before && failure == Failure::none) failure = move_all(batch);
     gpu::let_successor_in();
-    if (!failed) copy_all(batch);
-    const gpu::Arrival arrival = gpu::arrive(step.arrivals, gridDim.x, failed);
+    const bool failed = before || failure != Failure::none;
+    const gpu::Arrival arrival = gpu::arrive(step.arrivals, gridDim.x, failed, scope_of(batch));
     if (failure != Failure::none && threadIdx.x == 0) gpu::report_first(reports, step.id, failure);
-    if (!arrival.last) return;
-    // Release: the copies, and what the stream did before, come before it.
-    Word64* const told = arrival.failed ? step.on_failure : step.then_set;
-    if (told != nullptr) SystemWord(*told).store(step.number, ::cuda::memory_order_release);
+    const Word64 last = gpu::agree(arrival.last ? 1 + (arrival.failed ? 1 : 0) : 0);
+    if (last != 0) end_all(batch, last == 2, left);
   }
 };
 
@@ -98,7 +205,7 @@ cudaError_t launch_as(const Launch& launch, const BundleStep& step,
                       std::span<const CopyWork> copies) {
   CopyKernelBatch<capacity> batch(launch, step, copies);
   gpu::StagedGrid grid = gpu::grid_of(copies);
-  if (launch.crowded && step.wait_for != nullptr) grid.blocks = 1;
+  if (launch.crowded && step.completed != nullptr) grid.blocks = 1;
   return gpu::launch_batch<Copies>(launch, grid.blocks, grid.threads, batch);
 }
 

@@ -13,7 +13,7 @@ namespace penstock::enqueued {
 
 using gpu::Launch;
 
-inline constexpr std::size_t largest_copy_batch = 16;
+inline constexpr std::size_t largest_copy_batch = 28;  // kernels take 4 KiB
 
 // At most largest_copy_batch copies.
 cudaError_t launch_copies(const Launch& launch, const BundleStep& step,

@@ -51,7 +51,8 @@ class Pieces {
   Bundle open_;
 
  public:
-  StagedPieces pieces{memory_.data(), block_size, words};
+  std::vector<std::uint64_t> marks = std::vector<std::uint64_t>(StagedPieces::marks_of(block_size));
+  StagedPieces pieces{memory_.data(), block_size, marks.data(), words};
 };
 
 TEST(StagedPieces, AnEnqueuedWaitGivesBackWhatIsTriggeredBefore) {
