@@ -216,8 +216,9 @@ void drive_enqueued() noexcept {
   if (MessageEngine* const found = engine.load(std::memory_order_acquire)) found->drive();
 }
 
-void catch_up_with_enqueued() noexcept {
-  if (MessageEngine* const found = engine.load(std::memory_order_acquire)) found->catch_up();
+bool catch_up_with_enqueued() noexcept {
+  MessageEngine* const found = engine.load(std::memory_order_acquire);
+  return found == nullptr || found->catch_up();
 }
 
 void end_enqueued() noexcept {

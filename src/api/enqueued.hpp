@@ -22,8 +22,9 @@ inline int keep_promise(const char* call, int peer, MPI_Comm comm) noexcept {
 
 // Moves the messages along, as MPI does its own in calls that complete requests.
 void drive_enqueued() noexcept;
-// Takes note of what streams of GPUs have sent and received on their own.
-void catch_up_with_enqueued() noexcept;
+// Takes note of what streams of GPUs have sent and received on their own. False: one whose queue
+// has failed is still at it.
+bool catch_up_with_enqueued() noexcept;
 
 // Before a communicator is freed on which all messages are enqueued at both ends. Collective over
 // it. Throws base::Error(timeout).

@@ -43,8 +43,13 @@ bool concerns_us(const group::Communicator& communicator) noexcept {
 void require_freeable(const char* call, const group::Communicator& communicator) {
   using penstock::base::Error;
   using penstock::base::ErrorKind;
-  if (communicator.enqueued.load(std::memory_order_acquire) > 0)
-    penstock::api::catch_up_with_enqueued();
+  const bool promised = communicator.promise.load(std::memory_order_acquire) != nullptr;
+  if (!penstock::api::catch_up_with_enqueued() && promised)
+    throw Error(ErrorKind::in_use,
+                communicator.name +
+                    " has promised messages, and the stream of a queue that has failed still runs: "
+                    "synchronize it before " +
+                    call);
   if (communicator.enqueued.load(std::memory_order_acquire) > 0)
     throw Error(ErrorKind::in_use,
                 communicator.name +

@@ -37,11 +37,12 @@ MessageEngine::~MessageEngine() {
 
 // ---- Calls of the program
 
-void MessageEngine::add_queue() {
+void MessageEngine::add_queue(QueueMessages& messages) {
   const std::lock_guard lock(progress_lock_);
-  active_.reserve(queues_ + 1);
+  active_.reserve(queues_.size() + 1);
+  queues_.reserve(queues_.size() + 1);
   start_thread();
-  ++queues_;
+  queues_.push_back(&messages);
 }
 
 Envelope& MessageEngine::envelope(const EnvelopeKey& key) {
@@ -89,10 +90,11 @@ void MessageEngine::drive() noexcept {
   program_drives_ = true;
   pass(nullptr);
   program_drives_ = false;
+  EnqueuedMessage* const wanted = std::exchange(to_look_for_, nullptr);
   if (EnqueuedMessage* const message = std::exchange(to_copy_, nullptr))
     copy_for_program(*message, lock);
-  if (EnqueuedMessage* const message = std::exchange(to_look_for_, nullptr))
-    look_for_program(*message, lock);
+  else if (wanted)
+    look_for_program(*wanted, lock);
   wake_if_needed();
 }
 
@@ -109,22 +111,31 @@ void MessageEngine::copy_for_program(EnqueuedMessage& message,
 void MessageEngine::look_for_program(EnqueuedMessage& message,
                                      std::unique_lock<std::mutex>& lock) noexcept {
   QueueMessages& messages = *message.owner;
+  message.looked_for = ++looks_;
+  message.with_program = true;
+  ++messages.program_looks_;
   lock.unlock();
   const bool here = messages.staging_->lies_in_lane(message);
   lock.lock();
   --messages.program_looks_;
   message.with_program = false;
-  if (messages.broken_by_) return give_up(message, *messages.broken_by_);
+  if (messages.broken_by_) {
+    give_up(message, *messages.broken_by_);
+    return settle(messages);  // its waits may have waited for us
+  }
   if (!here || !messages.staging_->give_to_program(message)) return;
   message.with_program = true;
   copy_for_program(message, lock);
 }
 
-void MessageEngine::catch_up() noexcept {
+bool MessageEngine::catch_up() noexcept {
   const std::lock_guard lock(progress_lock_);
   take_ready();
   for (std::size_t i = active_.size(); i-- > 0;)
     if (i < active_.size()) catch_up_with(**(active_.begin() + static_cast<std::ptrdiff_t>(i)));
+  return std::none_of(queues_.begin(), queues_.end(), [](const QueueMessages* messages) {
+    return messages->staging_ && messages->broken_by_ && !messages->staging_->has_run_dry();
+  });
 }
 
 std::string MessageEngine::describe(const QueueMessages& messages) const {
@@ -272,6 +283,7 @@ void MessageEngine::end_moving(EnqueuedMessage& message) noexcept {
 }
 
 void MessageEngine::deactivate(EnqueuedMessage& message) noexcept {
+  if (to_look_for_ == &message) to_look_for_ = nullptr;
   if (message.in_line)
     leave_line(message);
   else
@@ -285,6 +297,7 @@ void MessageEngine::deactivate(EnqueuedMessage& message) noexcept {
 
 // It lies in pinned memory. Its request completes when the program has it.
 void MessageEngine::arrive(EnqueuedMessage& message, const MPI_Status& status) noexcept {
+  if (to_look_for_ == &message) to_look_for_ = nullptr;
   if (message.in_line) {
     leave_line(message);
     message.owner->active_.add(message);

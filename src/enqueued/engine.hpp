@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "enqueued/message.hpp"
 #include "enqueued/queue_messages.hpp"
@@ -26,7 +27,7 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
   void stop() noexcept { stop_thread(); }  // the thread; no queue is made any more
 
   // ---- Calls of the program
-  void add_queue();  // one more may have messages; throws base::Error, std::bad_alloc
+  void add_queue(QueueMessages& messages);  // throws base::Error, std::bad_alloc
   // Makes room for so many messages under way. Throws std::bad_alloc.
   void make_room(QueueMessages& messages, std::size_t most);
   // The queue goes: all its messages end.
@@ -45,8 +46,9 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
   // A GPU's stream will trigger one more bundle, and tell no thread. `quiet`: nobody waits for what
   // becomes of it here.
   void expect_trigger(QueueMessages& messages, bool quiet) noexcept;
-  // Takes note of all that streams of GPUs have done.
-  void catch_up() noexcept;
+  // Takes note of all that streams of GPUs have done. False: a queue has failed, and its stream may
+  // still run kernels that use lanes.
+  bool catch_up() noexcept;
   // One pass, unless another thread makes one; and copies a message that has arrived in pinned
   // memory to the program's buffer, where no wait of a stream does.
   void drive() noexcept;
@@ -108,6 +110,8 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
 
   // ---- engine_promised.cpp
   void begin_promised(EnqueuedMessage& message) noexcept;
+  void rouse(EnqueuedMessage& message) noexcept;
+  static bool is_held(const EnqueuedMessage& message) noexcept;
   void leave_line(EnqueuedMessage& message) noexcept;
   void go_on_by_mpi(EnqueuedMessage& message) noexcept;
   static void leave_envelope(EnqueuedMessage& message) noexcept;
@@ -154,7 +158,9 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
   bool program_drives_ = false;             // a thread of the program makes the pass
   EnqueuedMessage* to_copy_ = nullptr;      // what it copies next
   EnqueuedMessage* to_look_for_ = nullptr;  // or asks a device for
-  std::size_t queues_ = 0;
+  std::uint64_t looks_ = 0;                 // for such messages
+  unsigned came_to_engine_ = 0;             // receives that kernels look for, by lanes of the host
+  std::vector<QueueMessages*> queues_;
   std::size_t under_way_ = 0;  // messages that MPI has and that are not given up
   plan::LargeMessages large_;  // of these
   unsigned passes_ = 0;

@@ -57,7 +57,7 @@ void MessageEngine::remove_queue(QueueMessages& messages, const Error& why) noex
     end(message, empty_status(MPI_ANY_SOURCE), &why);
   }
   if (messages.active) active_.remove(messages);
-  --queues_;
+  std::erase(queues_, &messages);
   wake_if_needed();
 }
 
@@ -123,9 +123,7 @@ void MessageEngine::give_up_rest(QueueMessages& messages) noexcept {
 
 void MessageEngine::give_up(EnqueuedMessage& message, const Error& error) noexcept {
   if (message.arrived) return give_up_arrived(message, error);
-  if (message.in_line && message.by_kernel && !message.sends() &&
-      (message.with_program || message.owner->staging_->stream_may_copy(message)))
-    return;  // it ends with that
+  if (is_held(message)) return;  // it ends with that
   if (message.given_up) return;
   if (!message.quiet) {
     --under_way_;

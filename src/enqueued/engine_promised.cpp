@@ -8,6 +8,7 @@
 #include <limits>
 #include <new>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "datatype/copy.hpp"
@@ -95,6 +96,19 @@ void MessageEngine::begin_promised(EnqueuedMessage& message) noexcept {
   begin_moving(message);
 }
 
+// The thread has work with it from now on.
+void MessageEngine::rouse(EnqueuedMessage& message) noexcept {
+  if (!std::exchange(message.quiet, false)) return;
+  ++under_way_;
+  large_.begin(message.bytes);
+}
+
+// A kernel, or a thread of the program, may be at it.
+bool MessageEngine::is_held(const EnqueuedMessage& message) noexcept {
+  return message.in_line && message.by_kernel && !message.sends() &&
+         (message.with_program || message.owner->staging_->stream_may_copy(message));
+}
+
 void MessageEngine::leave_line(EnqueuedMessage& message) noexcept {
   Envelope& envelope = *message.envelope;
   envelope.line.remove(message);
@@ -104,6 +118,7 @@ void MessageEngine::leave_line(EnqueuedMessage& message) noexcept {
 
 // MPI has it. It may keep a send for ever, when its peer has died.
 void MessageEngine::go_on_by_mpi(EnqueuedMessage& message) noexcept {
+  if (to_look_for_ == &message) to_look_for_ = nullptr;
   leave_line(message);
   message.owner->active_.add(message);
   if (message.sends()) leave_envelope(message);
@@ -143,12 +158,13 @@ bool MessageEngine::advance_line(Envelope& envelope) noexcept {
   bool moved = false;
   for (EnqueuedMessage* one = envelope.line.first(); one != nullptr;) {
     const bool quiet = one->quiet;
+    const unsigned before = came_to_engine_;
     EnqueuedMessage* const next = in_any_order ? one->after : nullptr;
     if (!try_promised(*one)) {
       one = next;
       continue;
     }
-    moved |= !quiet;
+    moved |= !quiet || came_to_engine_ != before;
     one = envelope.line.first();
   }
   return moved;
@@ -160,6 +176,11 @@ bool MessageEngine::try_promised(EnqueuedMessage& message) noexcept {
   Envelope& envelope = *message.envelope;
   if (envelope.goes_no_more(message.number)) {
     const Error error = behind_lost(message);
+    if (is_held(message)) {
+      if (message.owner->broken_by_) return false;  // it ends with who holds it
+      fail(*message.owner, error);
+      return true;
+    }
     finish_promised(message, 0, &error);
     return true;
   }
@@ -232,6 +253,7 @@ bool MessageEngine::receive_by_lane(EnqueuedMessage& message) noexcept {
   if (std::none_of(envelope.lanes.rbegin(), envelope.lanes.rend(),
                    [&](const Lane& lane) { return lane.receive(message.number, drain); }))
     return receive_from_device(message);
+  ++came_to_engine_;
   message.gone = mpi_tag != LaneSlot::lost;
   if (!message.gone) {
     const Error error = lost_by_sender(message);
@@ -248,7 +270,7 @@ bool MessageEngine::receive_by_lane(EnqueuedMessage& message) noexcept {
 }
 
 void MessageEngine::note_taken(EnqueuedMessage& message) noexcept {
-  message.status = status_of(message, *message.staged->received);
+  message.status = status_of(message, *message.staged->lane.report);
 }
 
 // A receive that kernels look for, and have taken; or that the stream of a failed queue will not
@@ -261,7 +283,7 @@ bool MessageEngine::end_taken(EnqueuedMessage& message) noexcept {
   message.gone |= taken;
   deactivate(message);
   if (taken)
-    end(message, message.request ? status_of(message, *message.staged->received) : MPI_Status{},
+    end(message, message.request ? status_of(message, *message.staged->lane.report) : MPI_Status{},
         nullptr);
   else
     end(message, empty_status(MPI_ANY_SOURCE), &*messages.broken_by_);
@@ -270,22 +292,20 @@ bool MessageEngine::end_taken(EnqueuedMessage& message) noexcept {
 }
 
 // A sender on a GPU may have found a lane there, whatever this receive is. Where kernels look for
-// it, only a thread of the program does so too, that completes its request. Seldom, as a look asks
-// the driver.
+// it, only a thread of the program does so too, that completes its request: for the one that has
+// been looked for least lately. Seldom, as a look asks the driver.
 bool MessageEngine::receive_from_device(EnqueuedMessage& message) noexcept {
   constexpr unsigned passes_between = 8;
   DeviceLanes* const lanes = message.envelope->on_device.load(std::memory_order_acquire);
   if (lanes == nullptr) return false;
   if (message.by_kernel) {
-    if (!program_drives_ || to_copy_ || to_look_for_ || !message.request ||
-        !message.owner->staging_->is_for_anybody(message))
-      return false;
-    message.with_program = true;
-    ++message.owner->program_looks_;
-    to_look_for_ = &message;
+    const bool wanted =
+        program_drives_ && message.request && message.owner->staging_->is_for_anybody(message);
+    if (wanted && (!to_look_for_ || message.looked_for < to_look_for_->looked_for))
+      to_look_for_ = &message;
     return false;
   }
-  if (passes_ % passes_between != 0) return false;
+  if (++message.envelope->looks % passes_between != 0) return false;
   try {
     const auto bytes = lanes->look(message.number);
     if (!bytes) return false;
@@ -335,6 +355,7 @@ void MessageEngine::receive_from_mpi(EnqueuedMessage& message, std::size_t bytes
                                      int tag) noexcept {
   const MPI_Comm comm = message.envelope->promise.comm();
   int code = MPI_SUCCESS;
+  rouse(message);
   if (bytes <= message.bytes) {
     code = PMPI_Irecv(message.buffer, message.count, message.type, message.peer, tag, comm,
                       &message.mpi);

@@ -57,6 +57,7 @@ struct Envelope : plan::ActiveItem, private base::NoCopy {
   EnvelopeLine line;
   std::vector<peer::Lane> lanes;  // receives: newest last; sends: the newest, if there is one
   peer::LaneSearch search;        // sends
+  unsigned looks = 0;             // of the engine, into lanes of a GPU
   // ---- Under the promise's
   std::unique_ptr<DeviceLanes> device_lanes;
   peer::LaneSearch device_search;  // sends

@@ -43,7 +43,8 @@ struct EnqueuedMessage : plan::ActiveItem, base::FreeItem<EnqueuedMessage> {
   // no request either, nobody waits for what the engine knows of it.
   bool by_kernel = false;
   bool quiet = false;
-  bool gone = false;  // sent, or received: its number is not lost with it
+  std::uint64_t looked_for = 0;  // in a lane, by the program's threads: which look was the last
+  bool gone = false;             // sent, or received: its number is not lost with it
   // In its envelope's line, until a slot or MPI has it.
   bool in_line = false;
   EnqueuedMessage* before = nullptr;

@@ -73,7 +73,7 @@ QueueMessages::QueueMessages(MessageEngine& engine, core::Queue& queue,
   operation_ = std::make_unique<MessageOperation>(
       fmt::format("enqueued messages of queue {}", queue.number()), std::move(plan));
   operation_->check_stream(queue.stream());
-  engine_.add_queue();
+  engine_.add_queue(*this);
 }
 
 QueueMessages::~QueueMessages() {
@@ -234,6 +234,7 @@ EnqueuedMessage& QueueMessages::new_message(const MessageCall& call, MPI_Comm co
   message.envelope = nullptr;
   message.number = 0;
   message.by_kernel = message.quiet = message.gone = false;
+  message.looked_for = 0;
   message.given_up = message.arrived = message.with_program = false;
   return message;
 }
@@ -297,7 +298,8 @@ void QueueMessages::choose_lanes() {
   staging_->choose_lanes(bundles_.open());
   for (EnqueuedMessage* one = bundles_.open().first; one != nullptr; one = one->next) {
     one->by_kernel = one->staged && one->staged->lane.number != 0;
-    one->quiet = !one->request && (one->by_kernel || one->peer == MPI_PROC_NULL);
+    one->quiet = !one->request &&
+                 (one->peer == MPI_PROC_NULL || (one->by_kernel && staging_->fits_lanes(*one)));
   }
 }
 

@@ -36,7 +36,8 @@ struct StagedMessage : base::FreeItem<StagedMessage> {
   // In pinned memory; becomes `end` where a message that a kernel could move is the engine's
   // (LaneUse::mark).
   std::uint64_t* mark = nullptr;
-  LaneUse lane;  // how kernels move it, from its trigger on
+  LaneUse lane;                           // how kernels move it, from its trigger on
+  std::shared_ptr<std::uint64_t> report;  // pinned, its own for good: see LaneUse; null: not needed
   std::atomic<Taker> taker{Taker::nobody_yet};
   // The message until it ends; and the list of what a wait of the stream gives back.
   std::atomic<int> owners{0};

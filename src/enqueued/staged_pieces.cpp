@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/error.hpp"
 #include "base/reserve.hpp"
 
@@ -77,13 +75,6 @@ void StagedPieces::add(StagedMessage& staged) noexcept {
   staged.bundle = triggered_;
   staged.owners.store(2, std::memory_order_relaxed);
   triggered_messages_.push_back(&staged);
-}
-
-// Sends have left the program's buffers at their trigger.
-bool StagedPieces::must_be_waited_for() const noexcept {
-  return ring_.used() > ring_.size() / 2 ||
-         std::any_of(triggered_messages_.begin(), triggered_messages_.end(),
-                     [](const StagedMessage* staged) { return !staged->sends; });
 }
 
 std::uint64_t StagedPieces::begin_wait() noexcept {

@@ -39,9 +39,8 @@ class StagedPieces : private base::NoCopy {
   }
   std::uint64_t triggered() const noexcept { return triggered_; }  // bundles
 
-  // What a wait of the stream has to do: there are receives to be copied, or pieces to be given
-  // back, as half of the memory is in use.
-  bool must_be_waited_for() const noexcept;
+  // Nothing since the last wait of the stream.
+  bool none_triggered() const noexcept { return triggered_messages_.empty(); }
   // A wait of the stream is enqueued for all that has been triggered: it copies what nobody does by
   // now. Returns what it is to wait for besides, until QueueWords::copied is as much; 0: nothing.
   std::uint64_t begin_wait() noexcept;

@@ -42,6 +42,8 @@ class Staging {
   // At the trigger of the bundle, once its messages have their numbers: which of them kernels move,
   // by a lane of their envelope. Throws std::bad_alloc.
   virtual void choose_lanes(const Bundle& bundle) = 0;
+  // A message as long as this one may come by a lane.
+  virtual bool fits_lanes(const EnqueuedMessage& message) const noexcept = 0;
   // What messages of the open bundle lie in is there until its trigger. Here that has come, or a
   // call has been refused.
   virtual void forget_allocations() noexcept = 0;
@@ -57,6 +59,8 @@ class Staging {
   virtual void set_received(EnqueuedMessage& message, std::size_t bytes) noexcept = 0;
   // Where the stream has run dry, the words say so. Any thread.
   virtual void note_what_has_run() noexcept = 0;
+  // Nothing of the stream's is running. Any thread.
+  virtual bool has_run_dry() const noexcept = 0;
   // Of a send: its kernel has found no slot.
   virtual bool is_left_to_engine(const EnqueuedMessage& message) const noexcept = 0;
   // The stream has copied what came to the program's buffer.

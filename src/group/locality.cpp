@@ -80,11 +80,16 @@ void FreeTopology::operator()(hwloc_topology* topology) const noexcept {
   hwloc_topology_destroy(topology);
 }
 
+// Without hwloc's component "pci" it finds the same devices, and does not read the file of all
+// devices' names, which takes 15 to 40 ms.
 Topology load_topology(const std::string& xml_file) {
   hwloc_topology_t made = nullptr;
   if (hwloc_topology_init(&made) != 0) return nullptr;
   Topology topology(made);
   if (!xml_file.empty() && hwloc_topology_set_xml(made, xml_file.c_str()) != 0) return nullptr;
+#if HWLOC_API_VERSION >= 0x00020100
+  hwloc_topology_set_components(made, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "pci");
+#endif
   hwloc_topology_set_io_types_filter(made, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
   if (hwloc_topology_load(made) != 0) return nullptr;
   return topology;

@@ -17,7 +17,7 @@ cudaError_t CopyBatch::stand(const Launch& launch) const noexcept {
 
 // A batch of no items only loads the kernel (gpu/kernel_batch.cuh).
 cudaError_t CopyBatch::launch(const Launch& launch) noexcept {
-  const bool has_work = count_ != 0 || step_.wait_for != nullptr || step_.then_set != nullptr;
+  const bool has_work = count_ != 0 || step_.completed != nullptr || step_.then_set != nullptr;
   cudaError_t code = cudaSuccess;
   Launch form = launch;
   if (passed_ != nullptr) {

@@ -40,8 +40,8 @@ class CopyBatch final : public gpu::LaunchBatch {
   cudaError_t launch(const Launch& launch) noexcept override;
 
  private:
-  // Of a kernel that waits they keep their places. The 26 messages of a halo go together.
-  static constexpr std::size_t most_blocks_together = 128;
+  // Of a kernel that waits they keep their places, which are counted so (peer_gpu/gpu_shares.cpp).
+  static constexpr std::size_t most_blocks_together = 64;
 
   cudaError_t stand(const Launch& launch) const noexcept;
 

@@ -40,8 +40,9 @@ struct CopyWork : gpu::StagedCopyShape {
 
 // What the kernels of a queue's triggers tell those of its waits, in bundles, on the device.
 struct SentWords {
-  Word64 left;     // the last one of which a send that a lane was meant for is the engine's
-  Word64 settled;  // the last one of these that a wait has found complete
+  Word64 left;      // the last one of which a send that a lane was meant for is the engine's
+  Word64 settled;   // the last one of these that a wait has found complete
+  Word64 too_long;  // not 0: a receive has been told of that its message does not fit
 };
 
 // A trigger or a wait of the stream, as its kernels carry it out: the number that they wait for,

@@ -22,11 +22,17 @@ bool all_show(std::span<const Cell> cells, Word64 flag) noexcept {
 
 }  // namespace
 
-gpu::DeviceArena& GpuLaneMemory::arena(int device) {
+GpuLaneMemory::OnDevice& GpuLaneMemory::on(int device) {
   const std::lock_guard lock(mutex_);
-  auto& arena = arenas_[device];
-  if (!arena) arena = std::make_shared<gpu::DeviceArena>(device);
-  return *arena;
+  OnDevice& on = devices_[device];
+  if (!on.arena) on.arena = std::make_shared<gpu::DeviceArena>(device);
+  if (on.copies == nullptr) {
+    const device::gpu::DeviceGuard guard(device);
+    const device::gpu::RelaxedCaptures relaxed;
+    device::gpu::check(cudaStreamCreateWithFlags(&on.copies, cudaStreamNonBlocking),
+                       "cudaStreamCreate");
+  }
+  return on;
 }
 
 // ---- Receives
@@ -42,7 +48,9 @@ bool ReceiveLanes::lacks(std::uint64_t bytes) const noexcept {
 void ReceiveLanes::begin(GpuLaneMemory& memory, const peer::LaneShape& shape) {
   no_more_ = true;  // unless all goes well
   devices_ = &memory.devices();
-  arena_ = &memory.arena(device_);
+  const GpuLaneMemory::OnDevice& on = memory.on(device_);
+  arena_ = on.arena.get();
+  copies_ = on.copies;
   begun_ = arena_->begin_allocate(DeviceLane::bytes_for(shape));
   begun_shape_ = shape;
   no_more_ = false;
@@ -76,9 +84,9 @@ void ReceiveLanes::use(LaneUse& lane, Number number) noexcept {
 void ReceiveLanes::copy(void* to, const void* from, std::uint64_t bytes) {
   const device::gpu::DeviceGuard guard(device_);
   const device::gpu::RelaxedCaptures relaxed;
-  device::gpu::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, arena_->stream()),
+  device::gpu::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, copies_),
                      "cudaMemcpyAsync");
-  device::gpu::check(cudaStreamSynchronize(arena_->stream()), "cudaStreamSynchronize");
+  device::gpu::check(cudaStreamSynchronize(copies_), "cudaStreamSynchronize");
 }
 
 std::optional<ReceiveLanes::Head> ReceiveLanes::find(Number number) {
@@ -133,7 +141,7 @@ void SendLanes::add(GpuLaneMemory& memory, int owner, const peer::LaneEntry& ent
     throw Error(ErrorKind::transport, "the two GPUs cannot address each other's memory (no P2P)");
   const auto place = static_cast<std::size_t>(count_);
   owners_[place] = memory.remote().reach(owner, device_, theirs.device, theirs.place);
-  arena_ = &memory.arena(device_);
+  arena_ = memory.on(device_).arena.get();
   words_[place] = arena_->begin_allocate(entry.shape.slots * sizeof(SenderWords));
   lanes_[place] = DeviceLane(owners_[place].get(), entry.shape);
   firsts_[place] = record.first;

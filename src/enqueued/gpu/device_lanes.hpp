@@ -36,16 +36,20 @@ class GpuLaneMemory final : public LaneMemory {
   GpuLaneMemory(int own_rank, std::shared_ptr<gpu::Gpus> gpus)
       : gpus_(std::move(gpus)), remote_(own_rank, gpus_->devices()) {}
 
-  // Lanes lie in slabs of their own, so that no two owners map one slab. Throws base::Error. Any
-  // thread.
-  gpu::DeviceArena& arena(int device);
+  // Lanes lie in slabs of their own, so that no two owners map one slab. What is copied out of them
+  // waits for nothing that is done to others. Throw base::Error. Any thread.
+  struct OnDevice {
+    std::shared_ptr<gpu::DeviceArena> arena;
+    cudaStream_t copies = nullptr;  // for good, as the arena
+  };
+  OnDevice& on(int device);
   gpu::Devices& devices() noexcept { return gpus_->devices(); }
   peer_gpu::RemoteMemory& remote() noexcept { return remote_; }
 
  private:
   const std::shared_ptr<gpu::Gpus> gpus_;
   std::mutex mutex_;
-  std::map<int, std::shared_ptr<gpu::DeviceArena>> arenas_;
+  std::map<int, OnDevice> devices_;
   peer_gpu::RemoteMemory remote_;
 };
 
@@ -88,6 +92,7 @@ class ReceiveLanes final : public DeviceLanes {
   std::array<DeviceLane, LaneUse::most_lanes> lanes_;
   std::array<std::shared_ptr<std::byte>, LaneUse::most_lanes> owners_;
   gpu::DeviceArena* arena_ = nullptr;
+  cudaStream_t copies_ = nullptr;
   const gpu::Devices* devices_ = nullptr;
   std::shared_ptr<std::byte> begun_;  // the memory of one that is being made
   peer::LaneShape begun_shape_;

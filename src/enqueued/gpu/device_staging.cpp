@@ -38,13 +38,6 @@ std::uint64_t* zeroed(const std::shared_ptr<std::byte>& marks, std::size_t size)
   return reinterpret_cast<std::uint64_t*>(marks.get());
 }
 
-void tell_words(const EnqueuedMessage& message) noexcept {
-  StagedMessage& staged = *message.staged;
-  staged.lane.serial = staged.end;
-  staged.lane.mark = staged.mark;
-  if (message.request && !message.sends()) staged.lane.report = staged.received;
-}
-
 }  // namespace
 
 DeviceStaging::DeviceStaging(core::Queue& queue, std::shared_ptr<gpu::Gpus> gpus,
@@ -145,6 +138,17 @@ bool DeviceStaging::is_on_device(const EnqueuedMessage& message, const std::byte
 
 // ---- Lanes
 
+// How many bytes a receive with a request got is asked for when its piece may be another message's.
+void DeviceStaging::tell_words(const EnqueuedMessage& message) {
+  StagedMessage& staged = *message.staged;
+  staged.lane.serial = staged.end;
+  staged.lane.mark = staged.mark;
+  if (message.request == nullptr || message.sends()) return;
+  if (!staged.report)
+    staged.report = std::static_pointer_cast<std::uint64_t>(gpus_->pinned().take());
+  staged.lane.report = staged.report.get();
+}
+
 // They take only so many kernels that wait, so nothing that a kernel must look for may come.
 bool DeviceStaging::waits_at_gates() const noexcept {
   return gpus_->kernel_queue_on(stream_).choose_standing(stream_) == gpu::Standing::at_gates &&
@@ -232,12 +236,18 @@ void DeviceStaging::choose_send_lane(EnqueuedMessage& message) {
 
 // ---- The engine's
 
+// A question would end a capture of the stream.
+bool DeviceStaging::has_run_dry() const noexcept {
+  if (stream_.capture() != 0) return false;
+  const device::gpu::DeviceGuard guard(stream_.device());
+  const device::gpu::RelaxedCaptures relaxed;
+  return device::gpu::succeeded(cudaStreamQuery(stream_.handle()));
+}
+
 // A kernel may tell more at the same time.
 void DeviceStaging::note_what_has_run() noexcept {
   const std::uint64_t launched = launched_.load(std::memory_order_acquire);
-  const device::gpu::DeviceGuard guard(stream_.device());
-  const device::gpu::RelaxedCaptures relaxed;
-  if (!device::gpu::succeeded(cudaStreamQuery(stream_.handle()))) return;
+  if (load(words_->taken) >= launched || !has_run_dry()) return;
   const std::atomic_ref taken(words_->taken);
   std::uint64_t told = taken.load(std::memory_order_acquire);
   while (told < launched && load(words_->gave_up) == 0 &&
@@ -260,7 +270,7 @@ bool DeviceStaging::lies_in_lane(const EnqueuedMessage& message) const noexcept 
     return message.envelope->on_device.load(std::memory_order_acquire)
         ->look(message.number)
         .has_value();
-  } catch (const Error&) {
+  } catch (const std::exception&) {  // also for want of memory: it is asked for again
     return false;
   }
 }
@@ -279,6 +289,7 @@ void DeviceStaging::take_from_lane(EnqueuedMessage& message) {
                             "whose count or buffer must be larger",
                             message.label(), bytes));
   *staged.received = bytes;
+  *staged.lane.report = bytes;
 }
 
 // Blocks until the copy is made, on a stream of the library's.
@@ -303,6 +314,8 @@ std::optional<Error> DeviceStaging::copy_for_program(EnqueuedMessage& message) n
     return std::nullopt;
   } catch (const Error& error) {
     return error;
+  } catch (const std::exception& error) {
+    return Error(ErrorKind::resources, error.what());
   }
 }
 

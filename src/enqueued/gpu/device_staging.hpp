@@ -34,7 +34,11 @@ class DeviceStaging final : public Staging {
   bool stage(EnqueuedMessage& message, MPI_Datatype type,
              std::optional<std::size_t> element) override;
   void choose_lanes(const Bundle& bundle) override;
+  bool fits_lanes(const EnqueuedMessage& message) const noexcept override {
+    return message.bytes <= most_in_slots_;
+  }
   void note_what_has_run() noexcept override;
+  bool has_run_dry() const noexcept override;
   void forget_allocations() noexcept override { known_allocations_.forget(); }
   void keep_memory() noexcept override { gpus_->keep(memory_); }
   bool stream_has_copied(const EnqueuedMessage& message) const noexcept override;
@@ -75,6 +79,7 @@ class DeviceStaging final : public Staging {
  private:
   bool stage_bytes(EnqueuedMessage& message, std::byte* buffer, std::size_t bytes);
   void take_from_lane(EnqueuedMessage& message);
+  void tell_words(const EnqueuedMessage& message);
   bool waits_at_gates() const noexcept;
   void choose_lane(EnqueuedMessage& message, const Bundle& bundle);
   void choose_receive_lane(EnqueuedMessage& message, const Bundle& bundle);

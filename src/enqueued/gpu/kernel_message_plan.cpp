@@ -96,7 +96,7 @@ void KernelMessagePlan::wait(device::Stream& stream, transport::Sink& sink) {
   KernelQueue& queue = kernel_queue_on(stream, sink);
   CopyBatch& copies = copies_on(queue, LaunchStep::enqueued);
   StagedPieces& pieces = staging_.pieces();
-  if (!pieces.must_be_waited_for() && engines_ <= awaited_) return;
+  if (pieces.none_triggered() && engines_ <= awaited_) return;
   const auto standing = queue.choose_standing(static_cast<device::gpu::Stream&>(stream));
   const bool at_gate = standing == gpu::Standing::at_gates && device::gpu::has_word_operations();
   BundleStep wait = step();
@@ -114,8 +114,9 @@ void KernelMessagePlan::wait(device::Stream& stream, transport::Sink& sink) {
   told_ = wait.number;
   untold_ = 0;
   copies.begin(wait, at_gate ? &words_.passed : nullptr);
-  bool unpacks = false, tells = at_gate;
+  bool unpacks = false, waits_in_lanes = false, tells = at_gate;
   pieces.wait([&](const StagedMessage& receive) {
+    waits_in_lanes |= receive.lane.number != 0;
     tells |= receive.lane.number == 0 || receive.lane.report != nullptr;
     CopyWork copy(receive.packed ? receive.piece : receive.buffer, receive.piece, receive.bytes,
                   receive.received);
@@ -126,8 +127,8 @@ void KernelMessagePlan::wait(device::Stream& stream, transport::Sink& sink) {
     if (receive.list) receive.list->unpacked_for = pieces.triggered();
     unpacks = true;
   });
-  if (!unpacks && !tells) untold_ = told_;
-  copies.finish(unpacks || !tells ? nullptr : &words_.taken,
+  if (!unpacks && !tells && waits_in_lanes) untold_ = told_;
+  copies.finish(unpacks || untold_ != 0 ? nullptr : &words_.taken,
                 untold_ == 0 ? nullptr : &staging_.launched());
   if (!unpacks) return;
   CopyBatch& behind = copies_on(queue, LaunchStep::tell_unpacked);

@@ -48,6 +48,13 @@ __device__ void copy_one(const CopyWork& copy, const BlockIndex& place) {
     gpu::copy_share(copy.to, copy.from, copy.bytes, place);
 }
 
+// One thread's. Of several such messages the first one is told of.
+__device__ void tell_too_long(const BundleStep& step, const CopyWork& copy, std::uint64_t bytes) {
+  if (gpu::DeviceWord(step.sent->too_long).exchange(1, ::cuda::memory_order_relaxed) != 0) return;
+  SystemWord(step.too_long[1]).store(bytes, ::cuda::memory_order_relaxed);
+  SystemWord(step.too_long[0]).store(copy.lane.serial, ::cuda::memory_order_release);
+}
+
 // All threads'. A message with gaps stays in pinned memory, from where it is unpacked.
 __device__ Failure receive_by_lane(const Reports& reports, const BundleStep& step,
                                    const CopyWork& copy, const BlockIndex& place, bool last) {
@@ -63,10 +70,8 @@ __device__ Failure receive_by_lane(const Reports& reports, const BundleStep& ste
   const std::uint64_t bytes = gpu::agree(bytes_of(cell));  // thread 0 has the first one
   const bool tells = place.leads() && threadIdx.x == 0;
   if (bytes > copy.bytes) {
-    if (tells) {
-      SystemWord(step.too_long[1]).store(bytes, ::cuda::memory_order_relaxed);
-      SystemWord(step.too_long[0]).store(copy.lane.serial, ::cuda::memory_order_release);
-    }
+    if (!place.leads()) return Failure::none;  // nothing is copied, and the first block tells why
+    if (tells) tell_too_long(step, copy, bytes);
     return Failure::given_up;
   }
   if (tells && copy.lane.report != nullptr)
@@ -121,8 +126,8 @@ __device__ Failure await(const Reports& reports, const BundleStep& step, bool le
 }
 
 // The last block's threads, a message each, when all blocks have done their shares. Release: what
-// all of them stored, and what the stream did before, comes before the words. Only a trigger all of
-// whose messages have gone by lanes has nothing to release.
+// all of them stored, and what the stream did before, comes before the words, and before TAKEN.
+// Marks and SENT need only come before the last word.
 template <int capacity>
 __device__ void end_all(const CopyKernelBatch<capacity>& batch, bool failed, bool left_before) {
   static_assert(capacity <= 32, "each message has a thread in every block");
@@ -138,8 +143,7 @@ __device__ void end_all(const CopyKernelBatch<capacity>& batch, bool failed, boo
   }
   releases = __syncthreads_or(releases) != 0;
   left = __syncthreads_or(left) != 0;
-  if (own >= 32) return;
-  if (releases)
+  if (releases && own < 32)
     ::cuda::atomic_thread_fence(::cuda::memory_order_acq_rel, ::cuda::thread_scope_system);
   if (own < batch.count) {
     const CopyWork& copy = batch.item[own];
@@ -148,14 +152,13 @@ __device__ void end_all(const CopyKernelBatch<capacity>& batch, bool failed, boo
     else if (copy.lane.number != 0 && !failed)
       end_send(copy.lane);
   }
+  __syncthreads();  // before the word come what the others have stored: marks, and SENT of slots
   if (own != 0) return;
   if (left) step.sent->left = step.number;
   if (!failed && left_before) step.sent->settled = step.sent->left;
   Word64* const told = failed ? step.on_failure : step.then_set;
   if (told == nullptr) return;
-  // Marks that other threads have stored come before it.
-  SystemWord(*told).store(step.number,
-                          left ? ::cuda::memory_order_release : ::cuda::memory_order_relaxed);
+  SystemWord(*told).store(step.number, ::cuda::memory_order_release);
 }
 
 // Whom this block's share is for. The host reads what is in its memory. A lane's cells need no
