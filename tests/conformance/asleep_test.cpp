@@ -176,10 +176,7 @@ TEST(Asleep, NoHostInTheWayOfAThousandEpochsOfAWindow) {
         });
         window.complete(lane);
         window.wait(lane);
-        script.run(lane, [&, epoch] {
-          for (std::size_t i = 0; i < count; ++i)
-            wrong += window.numbers()[i] != stamp(left, epoch, i);
-        });
+        script.run(lane, [&, epoch] { wrong += count_wrong(window.numbers(), left, epoch); });
       }
       sleep_through(streams, calls_of_this_thread() - at_first, epochs);
       lane.finish();

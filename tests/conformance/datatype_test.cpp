@@ -22,6 +22,7 @@
 #include "penstock/penstock.hpp"
 #include "support/endpoint.hpp"
 #include "support/environment.hpp"
+#include "support/pattern.hpp"
 #include "support/random_datatype.hpp"
 #if PENSTOCK_TEST_CUDA
 #include "cuda/graph.hpp"
@@ -37,9 +38,8 @@ constexpr std::size_t guard = 64;
 constexpr int epochs = 3;
 
 Bytes content(std::uint64_t seed, int epoch, std::size_t bytes) {
-  std::mt19937_64 random(seed * 31 + static_cast<std::uint64_t>(epoch));
   Bytes result(bytes);
-  for (std::byte& byte : result) byte = static_cast<std::byte>(random());
+  fill_pattern(result.data(), bytes, seed, static_cast<std::uint64_t>(epoch));
   return result;
 }
 
@@ -74,7 +74,7 @@ class Side {
   bool holds(const Bytes& packed, int count) const {
     Bytes found(bytes());
     copy_bytes(found.data(), base_, bytes());
-    return found == image(packed, count);
+    return std::memcmp(found.data(), image(packed, count).data(), bytes()) == 0;
   }
 
  private:

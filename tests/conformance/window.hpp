@@ -201,5 +201,11 @@ class Script {
 inline Number stamp(int writer, std::uint64_t epoch, std::size_t place) {
   return (static_cast<Number>(writer) + 1) << 48 | epoch << 16 | (place & 0xffff);
 }
+// How many are not what `writer` has written.
+inline std::uint64_t count_wrong(std::span<const Number> numbers, int writer, std::uint64_t epoch) {
+  std::uint64_t wrong = 0;
+  for (std::size_t i = 0; i < numbers.size(); ++i) wrong += numbers[i] != stamp(writer, epoch, i);
+  return wrong;
+}
 
 }  // namespace penstock::test

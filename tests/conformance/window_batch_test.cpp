@@ -47,11 +47,8 @@ TEST(Windows, R22_Batches) {
     for (auto& window : windows) window->fetch(lane);
     copies.fetch(lane);
     script.run(lane, [&, epoch] {
-      for (auto& window : windows)
-        for (std::size_t i = 0; i < count; ++i)
-          wrong += window->numbers()[i] != stamp(left, epoch, i);
-      for (std::size_t i = 0; i < count; ++i)
-        wrong += copies.numbers()[i] != stamp((left + ranks - 1) % ranks, epoch, i);
+      for (auto& window : windows) wrong += count_wrong(window->numbers(), left, epoch);
+      wrong += count_wrong(copies.numbers(), (left + ranks - 1) % ranks, epoch);
     });
   }
   lane.finish();
@@ -93,9 +90,8 @@ TEST(Windows, R22_ABatchSendsOnWhatItHasGot) {
     to.wait(lane);
     EXPECT_PST(PST_Queue_batch_end(lane.queue()));
     to.fetch(lane);
-    script.run(lane, [&to, &wrong, self, epoch] {
-      for (std::size_t i = 0; i < count; ++i) wrong += to.numbers()[i] != stamp(self, epoch, i);
-    });
+    script.run(lane,
+               [&to, &wrong, self, epoch] { wrong += count_wrong(to.numbers(), self, epoch); });
   }
   lane.finish();
   EXPECT_EQ(wrong, 0U);

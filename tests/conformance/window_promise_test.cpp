@@ -71,8 +71,7 @@ void ring_of_promises(std::size_t count, Memory memory, const std::vector<Says>&
     window.wait(lane);
     window.fetch(lane);
     script.run(lane, [&wrong, &window, left, epoch] {
-      for (std::size_t i = 0; i < window.numbers().size(); ++i)
-        wrong += window.numbers()[i] != stamp(left, epoch, i);
+      wrong += count_wrong(window.numbers(), left, epoch);
     });
   }
   lane.finish();

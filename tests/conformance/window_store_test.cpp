@@ -45,8 +45,7 @@ void check(Lane& lane, Script& script, const Window& window, std::uint64_t epoch
   const int left = previous_rank();
   window.fetch(lane);
   script.run(lane, [&wrong, &window, left, epoch] {
-    for (std::size_t i = 0; i < window.numbers().size(); ++i)
-      wrong += window.numbers()[i] != stamp(left, epoch, i);
+    wrong += count_wrong(window.numbers(), left, epoch);
   });
 }
 

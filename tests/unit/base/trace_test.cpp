@@ -156,8 +156,9 @@ TEST_F(TraceFileTest, WhatIsNotWrittenIsCounted) {
     if (each["ph"] != "X") continue;
     ++written;
     std::uint64_t& last = each["cat"] == "call" ? last_call : last_trigger;
-    EXPECT_GT(each["args"]["epoch"], last);
-    last = each["args"]["epoch"];
+    const auto epoch = each["args"]["epoch"].get<std::uint64_t>();
+    EXPECT_GT(epoch, last);
+    last = epoch;
   }
   EXPECT_EQ(written + dropped, 2 * count);
   EXPECT_GE(written, std::uint64_t{2} << 16);

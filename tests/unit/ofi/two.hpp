@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <string_view>
@@ -139,8 +140,10 @@ class OfiTwo : public ::testing::Test {
   static void check(void* test) {
     auto& self = *static_cast<OfiTwo*>(test);
     const std::byte expected = value(++self.checked_);
-    for (const std::byte byte : self.in_)
-      if (byte != expected) ++self.wrong_;
+    const auto& in = self.in_;
+    if (in.empty()) return;
+    // Each byte is as the one before it.
+    self.wrong_ += in[0] != expected || std::memcmp(in.data(), in.data() + 1, in.size() - 1) != 0;
   }
 
   std::array<std::unique_ptr<Rank>, 2> ends_;

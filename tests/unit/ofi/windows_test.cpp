@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windows over a provider: every number of entries serves every list, counters go back, and pages
 // of accumulates wait for one another.
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <numeric>
@@ -138,7 +139,7 @@ class OfiWindows : public OfiTwo {
       self.wrong_ += self.part_[at] != epoch * 1000 + at;
       self.part_[at] = 0;
     }
-    for (std::size_t at = 0; at < room / 2; ++at) self.wrong_ += self.part_[at] != 0;
+    self.wrong_ += room / 2 - std::count(self.part_.begin(), self.part_.begin() + room / 2, 0);
   }
 
   transport::OperationLists lists_, unused_;

@@ -80,11 +80,11 @@ struct Work {
   std::uint64_t epoch;
   std::uint64_t* wrong;
   static void fill(void* argument) {
-    auto& work = *static_cast<Work*>(argument);
+    const Work work = *static_cast<Work*>(argument);
     for (std::size_t i = 0; i < work.bytes; ++i) work.data[i] = pattern(work.epoch, i);
   }
   static void check(void* argument) {
-    auto& work = *static_cast<Work*>(argument);
+    const Work work = *static_cast<Work*>(argument);
     for (std::size_t i = 0; i < work.bytes; ++i)
       if (work.data[i] != pattern(work.epoch, i)) ++*work.wrong;
   }
