@@ -19,6 +19,7 @@
 #include "conformance/one_way.hpp"
 #include "conformance/system_calls.hpp"
 #include "conformance/window.hpp"
+#include "support/rounds.hpp"
 #if PENSTOCK_OFI
 #include "network/layer.hpp"
 #endif
@@ -138,7 +139,7 @@ TEST(Asleep, NoHostInTheWayOfAThousandEpochs) {
   if (!can_count_boundary_calls()) GTEST_SKIP() << "calls are counted on x86-64 alone";
   for_each_pair({8, eager_max(), eager_max() + 1}, {Kind::standard, Kind::synchronous},
                 [](const auto& options) {
-                  constexpr int epochs = 1000;
+                  constexpr int epochs = fewer_rounds(1000, 4);
                   const Calls at_first = calls_of_this_thread();
                   OneWay pair(options);
                   HeldStreams streams;
@@ -155,7 +156,7 @@ TEST(Asleep, NoHostInTheWayOfAThousandEpochs) {
 TEST(Asleep, NoHostInTheWayOfAThousandEpochsOfAWindow) {
   if (!can_count_boundary_calls()) GTEST_SKIP() << "calls are counted on x86-64 alone";
   if (!windows_served()) GTEST_SKIP() << "no allowed transport serves windows";
-  constexpr std::uint64_t epochs = 1000;
+  constexpr std::uint64_t epochs = fewer_rounds(1000, 4);
   for (const Memory memory : {Memory::allocated, Memory::ordinary}) {
     for (const std::size_t count : {std::size_t{1}, std::size_t{5000}}) {
       const Calls at_first = calls_of_this_thread();
@@ -188,7 +189,7 @@ TEST(Asleep, NoHostInTheWayOfAThousandEpochsOfAWindow) {
 // The same of messages that are enqueued at both ends: MPI is not called for what a slot holds.
 TEST(AsleepEnqueued, NoHostAndNoMpiInTheWayOfAThousandMessages) {
   if (!can_count_boundary_calls()) GTEST_SKIP() << "calls are counted on x86-64 alone";
-  constexpr std::uint64_t rounds = 1000;
+  constexpr std::uint64_t rounds = fewer_rounds(1000, 4);
   for (const std::size_t bytes : {std::size_t{8}, eager_max()}) {
     const Calls at_first = calls_of_this_thread();
     MPI_Comm comm;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "conformance/promised_comm.hpp"
+#include "support/rounds.hpp"
 
 namespace penstock::test {
 namespace {
@@ -200,7 +201,7 @@ TEST(EnqueueOnly, Q16_LongRun) {
   const PromisedComm comm;
   const int peer = partner();
   EnqueueLane lane(comm);
-  const std::size_t count = long_run() ? 1000000 : 20000;
+  const std::size_t count = long_run() ? 1000000 : fewer_rounds(20000, 4);
   std::vector<int> out(count), in(count, -1);
   std::iota(out.begin(), out.end(), rank());
   for (std::size_t i = 0; i < count; ++i) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "conformance/enqueued.hpp"
+#include "support/rounds.hpp"
 
 namespace penstock::test {
 namespace {
@@ -283,7 +284,7 @@ TEST(Enqueued, Q10_QueuesOfOneStreamAreInItsOrder) {
 TEST(Enqueued, Q12_ManyMessagesMayBeEnqueuedAhead) {
   const int peer = partner();
   EnqueueLane lane;
-  const int count = long_run() ? 1000000 : 100000;
+  const int count = long_run() ? 1000000 : fewer_rounds(100000, 4);
   std::vector<int> out(static_cast<std::size_t>(count)), in(out.size(), -1);
   std::iota(out.begin(), out.end(), rank());
   for (std::size_t i = 0; i < out.size(); ++i) {

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "conformance/one_way.hpp"
+#include "support/rounds.hpp"
 
 namespace penstock::test {
 namespace {
@@ -31,7 +32,7 @@ INSTANTIATE_TEST_SUITE_P(Epochs, LongRun, ::testing::Values(Kind::standard, Kind
                          name_of);
 
 TEST_P(LongRun, G6_EveryMessageArrivesOnce) {
-  const std::uint64_t epochs = long_run() ? 1000000 : size() > 2 ? 2000 : 20000;
+  const std::uint64_t epochs = long_run() ? 1000000 : fewer_rounds(size() > 2 ? 2000 : 20000, 10);
   constexpr std::uint64_t window = 20000;
   OneWay pair({.bytes = 8, .kind = GetParam(), .memory = Memory::allocated});
   std::atomic<std::uint64_t> sent = 0;
@@ -69,7 +70,7 @@ TEST_P(LongRun, G6_EveryMessageArrivesOnce) {
 }
 
 TEST(Epochs, G6_ReaderLagsAThousandEpochsBehind) {
-  const int epochs = size() > 2 ? 200 : 1000;
+  const int epochs = fewer_rounds(size() > 2 ? 200 : 1000, 4);
   for_each_pair({8, 1000, eager_max() + 1}, {Kind::standard, Kind::synchronous},
                 [epochs](const auto& options) {
                   OneWay pair(options);

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "conformance/one_way.hpp"
+#include "support/rounds.hpp"
 
 namespace penstock::test {
 namespace {
@@ -327,7 +328,7 @@ TEST(LitmusEnds, G4_L20_RingOfAllProcesses) {
       receiver.init(left, 0);
       match_all({&sender.request(), &receiver.request()});
       Lane lane;
-      const int repeats = count > 2 ? 10 : 30;
+      const int repeats = fewer_rounds(count > 2 ? 10 : 30, 3);
       for (int i = 0; i < repeats; ++i) {
         if (self == i % count) {
           sender.enqueue_start(lane);
@@ -418,7 +419,7 @@ TEST(LitmusEnds, G4_L22_MessagesOfMpiMoveWhileAQueueIsTested) {
 
 TEST(LitmusEnds, L20_ManyQueues) {
   // Those of a GPU share it, and wait for each other's places.
-  const int count = queue_type != PST_QUEUE_HOST ? 32 : size() > 2 ? 50 : 200;
+  const int count = queue_type != PST_QUEUE_HOST ? 32 : fewer_rounds(size() > 2 ? 50 : 200, 4);
   std::vector<std::unique_ptr<Side>> sides;
   std::vector<MPI_Request*> requests;
   const Program program{"L20", "s1 r2 w2 w1", "r1 w1 s2 w2"};

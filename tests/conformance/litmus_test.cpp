@@ -6,6 +6,7 @@
 
 #include "support/environment.hpp"
 #include "support/program.hpp"
+#include "support/rounds.hpp"
 
 namespace penstock::test {
 namespace {
@@ -50,7 +51,6 @@ class Litmus : public ::testing::Test {
  private:
   std::size_t next_ = seed() % 6;
 };
-
 
 const Program l1{"L1", "s1 w1 s2 w2", "r1 r2 w2 w1"};
 const Program l2{"L2", "s1 r2 w2 w1", "r1 w1 s2 w2"};
@@ -135,7 +135,7 @@ TEST_F(Litmus, G6_L14_EpochsMixTheirPaths) {
     for (const Kind kind : plain_kinds) {
       Program chosen = program;
       chosen.kind = kind;
-      Shape shape{.bytes = bytes, .slow = '*', .repeats = size() > 2 ? 40 : 100};
+      Shape shape{.bytes = bytes, .slow = '*', .repeats = fewer_rounds(size() > 2 ? 40 : 100, 4)};
       if (long_run()) shape.repeats = 2000;
       if (kind == Kind::standard) shape.memory_a = shape.memory_b = Memory::allocated;
       run_program(chosen, shape);
@@ -145,7 +145,7 @@ TEST_F(Litmus, G6_L14_EpochsMixTheirPaths) {
 }
 
 TEST_F(Litmus, G6_L1_TenThousandEpochsWithoutAWaitOfTheHost) {
-  const int repeats = size() > 2 ? 1000 : 10000;
+  const int repeats = fewer_rounds(size() > 2 ? 1000 : 10000, 10);
   for (const std::size_t bytes : {std::size_t{8}, std::size_t{3000}, eager_max() + 1}) {
     Shape shape{.bytes = bytes, .repeats = repeats};
     // Those of the rendezvous stand in lockstep: a tenth of them shows as much, unless there is

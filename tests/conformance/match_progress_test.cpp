@@ -14,6 +14,7 @@
 
 #include "support/endpoint.hpp"
 #include "support/environment.hpp"
+#include "support/rounds.hpp"
 
 namespace penstock::test {
 namespace {
@@ -297,7 +298,7 @@ TEST(MatchProgress, InsideABarrier) {
 
 TEST(MatchProgress, ManyInsideABarrier) {
   if (size() % 2 != 0) GTEST_SKIP() << in_pairs;
-  constexpr int count = 2000;
+  constexpr int count = fewer_rounds(2000, 4);
   auto random = generator(static_cast<std::uint64_t>(rank() / 2));
   for (const bool early_sends : {false, true}) {
     if (!early_sends && !leaves_halves()) continue;

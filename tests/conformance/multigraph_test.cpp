@@ -10,6 +10,7 @@
 #include "support/endpoint.hpp"
 #include "support/environment.hpp"
 #include "support/program.hpp"
+#include "support/rounds.hpp"
 
 namespace penstock::test {
 namespace {
@@ -225,7 +226,7 @@ class MessageGraph {
 
 TEST(Multigraph, G4_G6_RandomGraphsManyEpochsEveryByte) {
   const int graphs = long_run() ? 20 : 2;
-  const int epochs = long_run() || size() <= 2 ? 100 : 25;
+  const int epochs = long_run() ? 100 : fewer_rounds(size() > 2 ? 25 : 100, 8);
   for (int i = 0; i < graphs; ++i) {
     SCOPED_TRACE("graph " + std::to_string(i));
     MessageGraph graph(static_cast<std::uint64_t>(i));
@@ -241,7 +242,7 @@ TEST(Multigraph, G4_SeveralGraphsInterleaved) {
   // Graphs share source, tag and destination, so the order of matching pairs them.
   for (int i = 0; i < count; ++i)
     graphs.push_back(std::make_unique<MessageGraph>(static_cast<std::uint64_t>(100 + i)));
-  constexpr int epochs = 8;
+  constexpr int epochs = fewer_rounds(8, 2);
   for (int epoch = 0; epoch < epochs; ++epoch) {
     for (auto& graph : graphs) graph->enqueue_epoch();
   }

@@ -16,6 +16,7 @@
 #include "support/environment.hpp"
 #include "support/program.hpp"
 #include "support/random_program.hpp"
+#include "support/rounds.hpp"
 
 #if PENSTOCK_TEST_CUDA
 #include "cuda/graph.hpp"
@@ -306,7 +307,7 @@ class Part {
 std::uint64_t programs() {
   const char* text = std::getenv("PENSTOCK_TEST_SEEDS");
   if (text != nullptr) return std::strtoull(text, nullptr, 10);
-  return long_run() ? 200 : 4;
+  return long_run() ? 200 : fewer_rounds(4, 2);
 }
 
 void run_seed(std::uint64_t seed, MPI_Comm backwards) {

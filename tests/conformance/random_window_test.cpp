@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "conformance/window.hpp"
+#include "support/rounds.hpp"
 
 namespace penstock::test {
 namespace {
@@ -202,7 +203,7 @@ void random_epochs(std::uint64_t salt, Memory memory, bool one_stream, std::uint
 
 TEST(RandomWindows, EveryNumberIsTheModels) {
   if (!windows_served()) GTEST_SKIP() << not_served;
-  const std::uint64_t programs = long_run() ? 2000 : size() > 2 ? 3 : 12;
+  const std::uint64_t programs = long_run() ? 2000 : fewer_rounds(size() > 2 ? 3 : 12, 2);
   for (std::uint64_t program = 0; program < programs; ++program) {
     const bool other = program % 3 == 0 && reaches(Memory::ordinary) && goes_ahead();
     random_epochs(program, other ? window_memories().back() : window_memories().front(),

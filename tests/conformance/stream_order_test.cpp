@@ -9,6 +9,7 @@
 
 #include "conformance/one_way.hpp"
 #include "support/pattern.hpp"
+#include "support/rounds.hpp"
 
 namespace penstock::test {
 namespace {
@@ -300,7 +301,7 @@ struct Mailbox {
 };
 
 TEST(StreamOrder, G4_ProgressWithTheApplicationAsleep) {
-  const int epochs = size() > 2 ? 200 : 1000;
+  const int epochs = fewer_rounds(size() > 2 ? 200 : 1000, 4);
   for_each_pair({8, eager_max(), eager_max() + 1}, plain_kinds, [epochs](const auto& options) {
     OneWay pair(options);
     Mailbox mailbox;

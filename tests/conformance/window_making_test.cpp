@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How windows are made, shared by threads, and freed.
 #include "conformance/window.hpp"
+#include "support/rounds.hpp"
 
 #include <atomic>
 #include <functional>
@@ -121,7 +122,8 @@ TEST(Windows, SeveralThreadsMakeWindowsAtOnce) {
   if (!windows_served()) GTEST_SKIP() << not_served;
   if (!threads_may_call_mpi()) GTEST_SKIP() << "needs MPI_THREAD_MULTIPLE";
   constexpr int threads = 3;
-  const int rounds = size() > 2 ? 3 : 30;  // more ranks than cores take long to make one
+  const int rounds =
+      size() > 2 ? 3 : fewer_rounds(30, 3);  // more ranks than cores take long to make one
   const int self = rank(), left = previous_rank(), right = next_rank();
   std::atomic<int> wrong = 0;
   std::vector<MPI_Comm> comms(threads);

@@ -2,6 +2,7 @@
 // One-sided epochs on streams: what is moved, when, and who waits for whom. R numbers are those of
 // docs/rma.md.
 #include "conformance/window.hpp"
+#include "support/rounds.hpp"
 
 #include <atomic>
 #include <memory>
@@ -51,13 +52,15 @@ void ring_of_puts(std::size_t count, Memory memory, std::uint64_t epochs) {
 TEST(Windows, R1_R3_EveryNumberOfEveryEpoch) {
   if (!windows_served()) GTEST_SKIP() << not_served;
   for (const Memory memory : window_memories())
-    for (const std::size_t count : counts) ring_of_puts(count, memory, count > 10000 ? 10 : 60);
+    for (const std::size_t count : counts)
+      ring_of_puts(count, memory, count > 10000 ? 10 : fewer_rounds(60, 3));
 }
 
 TEST(Windows, R1_AThousandEpochsWithoutAWaitOfTheHost) {
   if (!windows_served()) GTEST_SKIP() << not_served;
-  ring_of_puts(5, window_memories().front(), 1000);
-  ring_of_puts(600, window_memories().front(), 1000);
+  const std::uint64_t epochs = fewer_rounds(1000, 4);
+  ring_of_puts(5, window_memories().front(), epochs);
+  ring_of_puts(600, window_memories().front(), epochs);
 }
 
 // The target reads its window for long between its wait and its next post.

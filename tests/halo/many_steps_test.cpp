@@ -4,6 +4,7 @@
 #include "halo_lane.hpp"
 #include "steps.hpp"
 #include "support/environment.hpp"
+#include "support/rounds.hpp"
 #if PENSTOCK_TEST_CUDA
 #include "cuda/graph.hpp"
 #endif
@@ -68,7 +69,7 @@ class ManySteps : public ::testing::TestWithParam<Sends> {};
 
 // One rank's stream is slow now and then, so that the others run ahead as far as they can.
 TEST_P(ManySteps, OfWhichOneRankIsSlow) {
-  constexpr int steps = 1000;
+  constexpr int steps = fewer_rounds(1000, 4);
   StepProgram program(GetParam());
   auto random = generator(static_cast<std::uint64_t>(rank()));
   for (int step = 0; step < steps; ++step) {

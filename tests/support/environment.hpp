@@ -38,7 +38,7 @@ bool transport_allowed(const std::string& name);
 std::string only_transport();  // the single name in PENSTOCK_TRANSPORT, else ""
 
 // Sizes around each switch of the protocol, ascending: 0, 1, 8, 55, 56, 57, the eager limit and its
-// neighbours, 64 KiB, 1 MiB + 3.
+// neighbours, 16 KiB, 64 KiB, 1 MiB + 3; in trees of sanitizers two of three of them.
 std::vector<std::size_t> protocol_sizes();
 
 // The rank that this one forms a pair with: neighbours 2k and 2k+1; a last odd one pairs with

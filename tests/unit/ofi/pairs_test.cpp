@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/rounds.hpp"
 #include "unit/ofi/two.hpp"
 
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
@@ -37,7 +38,7 @@ TEST_F(OfiPairs, AThousandEpochsRunWithTheProgramAsleep) {
   for (const std::size_t bytes : {std::size_t{0}, std::size_t{8}, std::size_t{100000}}) {
     SCOPED_TRACE(bytes);
     match(bytes, protocol::Mode::standard);
-    run_ahead(1000);
+    run_ahead(bytes < 100000 ? 1000 : test::fewer_rounds(1000, 4));
     free();
   }
   for (int rank = 0; rank < 2; ++rank) {
@@ -99,6 +100,7 @@ TEST_F(OfiPairs, APairLeavesEntriesToOthers) {
 }
 
 TEST_F(OfiPairs, NothingWaitsForEntriesUnderAnyPolicy) {
+  constexpr std::uint64_t epochs = test::fewer_rounds(100, 4);
   for (const base::Throttle policy :
        {base::Throttle::adaptive, base::Throttle::batches, base::Throttle::application})
     for (const unsigned entries : {0u, 1u, 2u, 4u}) {
@@ -110,14 +112,14 @@ TEST_F(OfiPairs, NothingWaitsForEntriesUnderAnyPolicy) {
       if (!served()) GTEST_SKIP() << end(0).transport->usable().why;
       for (const std::size_t bytes : {std::size_t{64}, std::size_t{50000}}) {
         match(bytes, protocol::Mode::standard);
-        run_ahead(100);
+        run_ahead(epochs);
         free();
       }
       for (int rank = 0; rank < 2; ++rank) {
         EXPECT_LE(end(rank).count("most_entries_in_use"), entries);
         if (entries == 0) {
           // The receive of a message in slots has nothing to be posted.
-          EXPECT_EQ(end(rank).count("starts_carried_out"), rank == 0 ? 200u : 100u);
+          EXPECT_EQ(end(rank).count("starts_carried_out"), rank == 0 ? 2 * epochs : epochs);
         } else if (policy == base::Throttle::application) {
           EXPECT_GT(end(rank).count("starts_carried_out"), 0u);
         }
@@ -134,7 +136,7 @@ TEST_F(OfiPairs, CountersStartAgainFromZero) {
     for (const std::size_t bytes : {std::size_t{8}, std::size_t{100000}}) {
       SCOPED_TRACE(bytes);
       match(bytes, mode);
-      run_ahead(300);
+      run_ahead(test::fewer_rounds(300, 3));
       free();
     }
 }

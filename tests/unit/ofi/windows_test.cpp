@@ -10,6 +10,7 @@
 
 #include "ofi/accumulate_pages.hpp"
 #include "ofi/window_pieces.hpp"
+#include "support/rounds.hpp"
 #include "unit/ofi/mapped_nic.hpp"
 #include "unit/ofi/two.hpp"
 
@@ -195,8 +196,9 @@ TEST_F(OfiWindows, CountersStartAgainFromZero) {
   introduce(settings);
   if (!served()) GTEST_SKIP() << end(0).transport->usable().why;
   attach();
-  run_epochs(300, all_shapes);
-  run_epochs(300, std::vector<Shape>{{.puts = 1}, {}, {.puts = 3}});
+  constexpr std::uint64_t epochs = test::fewer_rounds(300, 3);
+  run_epochs(epochs, all_shapes);
+  run_epochs(epochs, std::vector<Shape>{{.puts = 1}, {}, {.puts = 3}});
 }
 
 TEST_F(OfiWindows, AccumulatesOfManyPages) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "support/rounds.hpp"
 #include "unit/peer/two.hpp"
 
 namespace penstock::peer {
@@ -317,7 +318,7 @@ TEST(PeerReady, L9TokenMayJustifyIt) {
     End& a = (*ends)[0];
     End& b = (*ends)[1];
     constexpr std::size_t bytes = 20000;
-    constexpr int epochs = 200;
+    constexpr int epochs = test::fewer_rounds(200, 4);
     Buffer from(a, way.shared_buffers, bytes, 0);
     Buffer to(b, way.shared_buffers, bytes, 0);
     std::uint64_t token_from = 1, token_to = 0;
@@ -362,7 +363,7 @@ TEST(PeerRendezvous, G6BothSidesCopyOneMessage) {
     Buffer to(b, way.shared_buffers, bytes, 1);
     Matched there = match(a, b, from.data(), bytes, to.data(), bytes);
     Matched back = match(b, a, to.data(), bytes, back_to.data(), bytes);
-    constexpr int epochs = 150;
+    constexpr int epochs = test::fewer_rounds(150, 5);
     std::vector<Work> work(2 * epochs);
     std::uint64_t wrong = 0;
     for (int i = 0; i < epochs; ++i) {

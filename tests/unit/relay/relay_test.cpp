@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/rounds.hpp"
 #include "unit/peer/two.hpp"
 #include "unit/relay/half.hpp"
 
@@ -67,7 +68,7 @@ TEST_F(RelayTest, EveryEpochArrivesOnce) {
     for (const std::size_t bytes : {0, 8, 57, 5000, 100001}) {
       SCOPED_TRACE(bytes);
       match(bytes, mode);
-      constexpr std::uint64_t epochs = 200;
+      constexpr std::uint64_t epochs = test::fewer_rounds(200, 4);
       for (std::uint64_t i = 0; i < epochs; ++i) {
         sender->enqueue();
         receiver->enqueue();

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "core/matching/matcher.hpp"
+#include "support/rounds.hpp"
 #include "unit/core/matching/match_office.hpp"
 
 namespace penstock::core::test {
@@ -216,7 +217,7 @@ void endure(const Weather& weather, unsigned seeds) {
 
 TEST(MatcherStorm, NobodyGivesUp) {
   endure({.wildcards = 0}, 50);
-  endure({.wildcards = 2}, 1000);
+  endure({.wildcards = 2}, penstock::test::fewer_rounds(1000u, 5u));
 }
 
 TEST(MatcherStorm, ReceivesGiveUp) {
