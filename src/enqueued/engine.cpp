@@ -283,7 +283,6 @@ void MessageEngine::end_moving(EnqueuedMessage& message) noexcept {
 }
 
 void MessageEngine::deactivate(EnqueuedMessage& message) noexcept {
-  if (to_look_for_ == &message) to_look_for_ = nullptr;
   if (message.in_line)
     leave_line(message);
   else
@@ -297,7 +296,6 @@ void MessageEngine::deactivate(EnqueuedMessage& message) noexcept {
 
 // It lies in pinned memory. Its request completes when the program has it.
 void MessageEngine::arrive(EnqueuedMessage& message, const MPI_Status& status) noexcept {
-  if (to_look_for_ == &message) to_look_for_ = nullptr;
   if (message.in_line) {
     leave_line(message);
     message.owner->active_.add(message);

@@ -64,15 +64,6 @@ Error lost_by_sender(const EnqueuedMessage& message) noexcept {
   });
 }
 
-Error too_long(const EnqueuedMessage& message, std::size_t bytes) noexcept {
-  return base::error_by(ErrorKind::truncate, [&] {
-    return fmt::format(
-        "enqueued {}: the message has {} bytes, longer than this receive, whose "
-        "count or buffer must be larger",
-        message.label(), bytes);
-  });
-}
-
 // The lane of a send: the newest, where the message does not fit into the one that is known. Throws
 // base::Error where it cannot be mapped.
 const Lane& find_lane(Envelope& envelope, std::size_t bytes) {
@@ -110,6 +101,7 @@ bool MessageEngine::is_held(const EnqueuedMessage& message) noexcept {
 }
 
 void MessageEngine::leave_line(EnqueuedMessage& message) noexcept {
+  if (to_look_for_ == &message) to_look_for_ = nullptr;
   Envelope& envelope = *message.envelope;
   envelope.line.remove(message);
   message.owner->in_lines_.remove(message);
@@ -118,7 +110,6 @@ void MessageEngine::leave_line(EnqueuedMessage& message) noexcept {
 
 // MPI has it. It may keep a send for ever, when its peer has died.
 void MessageEngine::go_on_by_mpi(EnqueuedMessage& message) noexcept {
-  if (to_look_for_ == &message) to_look_for_ = nullptr;
   leave_line(message);
   message.owner->active_.add(message);
   if (message.sends()) leave_envelope(message);
@@ -261,7 +252,7 @@ bool MessageEngine::receive_by_lane(EnqueuedMessage& message) noexcept {
   } else if (mpi_tag != LaneSlot::in_slot) {
     receive_from_mpi(message, bytes, static_cast<int>(mpi_tag));
   } else if (bytes > message.bytes) {
-    const Error error = too_long(message, bytes);
+    const Error error = too_long_error(message, bytes);
     finish_promised(message, 0, &error);
   } else {
     finish_promised(message, bytes, nullptr);
@@ -324,7 +315,7 @@ void MessageEngine::take_from_device(EnqueuedMessage& message, DeviceLanes& lane
                                      std::size_t bytes) {
   if (bytes > message.bytes) {
     lanes.take(message.number, nullptr, 0);
-    const Error error = too_long(message, bytes);
+    const Error error = too_long_error(message, bytes);
     return finish_promised(message, 0, &error);
   }
   if (message.segments) {
@@ -344,7 +335,7 @@ Error MessageEngine::too_long_for_kernel(QueueMessages& messages) noexcept {
   for (EnqueuedMessage* const one : messages.in_lines_)
     if (one->staged && one->staged->end == load(messages.words_.too_long)) {
       one->gone = true;
-      return too_long(*one, load(messages.words_.too_long_bytes));
+      return too_long_error(*one, load(messages.words_.too_long_bytes));
     }
   return Error(ErrorKind::truncate, "an enqueued message is longer than its receive");
 }
@@ -364,7 +355,7 @@ void MessageEngine::receive_from_mpi(EnqueuedMessage& message, std::size_t bytes
     message.too_long.reset(bytes <= most ? new (std::nothrow) std::byte[bytes] : nullptr);
     message.too_long_bytes = bytes;
     if (!message.too_long) {
-      const Error error = too_long(message, bytes);
+      const Error error = too_long_error(message, bytes);
       return finish_promised(message, 0, &error);
     }
     code = PMPI_Irecv(message.too_long.get(), static_cast<int>(bytes), MPI_BYTE, message.peer, tag,
@@ -374,7 +365,7 @@ void MessageEngine::receive_from_mpi(EnqueuedMessage& message, std::size_t bytes
 }
 
 bool MessageEngine::end_too_long(EnqueuedMessage& message) noexcept {
-  const Error error = too_long(message, message.too_long_bytes);
+  const Error error = too_long_error(message, message.too_long_bytes);
   message.too_long.reset();
   finish_promised(message, 0, message.given_up ? nullptr : &error);
   return true;

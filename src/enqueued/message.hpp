@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "base/error.hpp"
 #include "base/free_list.hpp"
 #include "datatype/segments.hpp"
 #include "group/communicator.hpp"
@@ -66,5 +67,8 @@ struct EnqueuedMessage : plan::ActiveItem, base::FreeItem<EnqueuedMessage> {
   // "receive from rank 1 (tag 7, MPI_COMM_WORLD, 4096 bytes)". May throw for want of memory.
   std::string label() const;
 };
+
+// Of a receive whose message has so many bytes, more than it holds.
+base::Error too_long_error(const EnqueuedMessage& receive, std::size_t bytes) noexcept;
 
 }  // namespace penstock::enqueued

@@ -73,4 +73,29 @@ inline std::uint64_t key_of(int rank) {
   return seed() + static_cast<std::uint64_t>(rank);
 }
 
+// Messages to the peer and from it under one trigger and one wait a round: kernels write each one
+// between its call and its trigger, and check it behind the wait; the host waits for the queue
+// after `ahead` rounds.
+inline void run_checked_rounds(DeviceLane& lane, int peer, int tag, std::size_t bytes,
+                               Memory memory, int rounds, int ahead) {
+  const DeviceBytes out(bytes, memory), in(bytes, memory);
+  CountsInHost filled, checked;
+  for (int round = 0; round < rounds; ++round) {
+    lane.send(out, peer, tag);
+    lane.receive(in, peer, tag);
+    enqueue_fill(lane.stream(), out.data(), bytes, key_of(rank()), filled.get());
+    enqueue_count(lane.stream(), filled.get());
+    lane.trigger();
+    lane.wait();
+    enqueue_check(lane.stream(), in.data(), bytes, key_of(peer), checked.get());
+    enqueue_count(lane.stream(), checked.get());
+    if (round % ahead == ahead - 1) lane.finish();
+  }
+  lane.finish();
+  EXPECT_EQ(checked->epochs, static_cast<std::uint64_t>(rounds));
+  EXPECT_EQ(checked->complaints, 0U) << name(memory) << ", " << bytes << " bytes, byte "
+                                     << checked->first_byte << " of round " << checked->first_epoch;
+  in.expect(peer, bytes == 0 ? 0 : static_cast<std::uint64_t>(rounds));
+}
+
 }  // namespace penstock::test

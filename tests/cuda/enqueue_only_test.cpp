@@ -45,29 +45,10 @@ class PromisedOnGpu : public ::testing::Test {
   const int peer_ = partner();
 };
 
-// Kernels write each message between its call and its trigger, and check it behind the wait; the
-// host runs ahead.
 TEST_F(PromisedOnGpu, Q6_EveryByteOfEveryRound) {
   for (const std::size_t bytes : lane_sizes()) {
     DeviceLane lane(comm_);
-    const DeviceBytes out(bytes), in(bytes);
-    CountsInHost filled, checked;
-    const int rounds = 200;
-    for (int round = 0; round < rounds; ++round) {
-      lane.send(out, peer_, 1);
-      lane.receive(in, peer_, 1);
-      enqueue_fill(lane.stream(), out.data(), bytes, key_of(rank()), filled.get());
-      enqueue_count(lane.stream(), filled.get());
-      lane.trigger();
-      lane.wait();
-      enqueue_check(lane.stream(), in.data(), bytes, key_of(peer_), checked.get());
-      enqueue_count(lane.stream(), checked.get());
-    }
-    lane.finish();
-    EXPECT_EQ(checked->epochs, static_cast<std::uint64_t>(rounds));
-    EXPECT_EQ(checked->complaints, 0U)
-        << bytes << " bytes, byte " << checked->first_byte << " of round " << checked->first_epoch;
-    in.expect(peer_, bytes == 0 ? 0 : rounds);
+    run_checked_rounds(lane, peer_, 1, bytes, Memory::ordinary, 200, 200);
     if (HasFailure()) return;
   }
 }
@@ -369,23 +350,7 @@ TEST_F(PromisedOnGpu, Q13_AMessageThatIsTooLongFailsItsReceive) {
 
 TEST_F(PromisedOnGpu, Q16_LongRun) {
   DeviceLane lane(comm_);
-  const DeviceBytes out(8), in(8);
-  CountsInHost filled, checked;
-  const int count = long_run() ? 1000000 : 3000;
-  for (int round = 0; round < count; ++round) {
-    enqueue_fill(lane.stream(), out.data(), 8, key_of(rank()), filled.get());
-    enqueue_count(lane.stream(), filled.get());
-    lane.receive(in, peer_, 10);
-    lane.send(out, peer_, 10);
-    lane.trigger();
-    lane.wait();
-    enqueue_check(lane.stream(), in.data(), 8, key_of(peer_), checked.get());
-    enqueue_count(lane.stream(), checked.get());
-    if (round % 1000 == 999) lane.finish();
-  }
-  lane.finish();
-  EXPECT_EQ(checked->epochs, static_cast<std::uint64_t>(count));
-  EXPECT_EQ(checked->complaints, 0U) << "round " << checked->first_epoch;
+  run_checked_rounds(lane, peer_, 10, 8, Memory::ordinary, long_run() ? 1000000 : 3000, 1000);
 }
 
 // Promises come and go, with their lanes.

@@ -13,32 +13,11 @@
 namespace penstock::test {
 namespace {
 
-// Kernels write each message between its call and its trigger, and check it behind the wait; the
-// host waits once, at the end.
 TEST(EnqueuedOnGpu, Q6_EveryByteOfEveryRoundInEachKindOfMemory) {
-  const int peer = partner();
   for (const Memory memory : {Memory::ordinary, Memory::allocated, Memory::pinned}) {
     for (const std::size_t bytes : enqueued_sizes()) {
       DeviceLane lane;
-      const DeviceBytes out(bytes, memory), in(bytes, memory);
-      CountsInHost filled, checked;
-      const int rounds = 40;
-      for (int round = 0; round < rounds; ++round) {
-        lane.send(out, peer, 1);
-        lane.receive(in, peer, 1);
-        enqueue_fill(lane.stream(), out.data(), bytes, key_of(rank()), filled.get());
-        enqueue_count(lane.stream(), filled.get());
-        lane.trigger();
-        lane.wait();
-        enqueue_check(lane.stream(), in.data(), bytes, key_of(peer), checked.get());
-        enqueue_count(lane.stream(), checked.get());
-      }
-      lane.finish();
-      EXPECT_EQ(checked->epochs, static_cast<std::uint64_t>(rounds));
-      EXPECT_EQ(checked->complaints, 0U)
-          << name(memory) << ", " << bytes << " bytes, byte " << checked->first_byte << " of round "
-          << checked->first_epoch;
-      in.expect(peer, bytes == 0 ? 0 : rounds);
+      run_checked_rounds(lane, partner(), 1, bytes, memory, 40, 40);
     }
   }
 }

@@ -58,7 +58,6 @@ class ReceiveLanes final : public DeviceLanes {
   ReceiveLanes(int device, std::uint64_t most) : device_(device), most_(most) {}
 
   int device() const noexcept { return device_; }
-  std::uint64_t most() const noexcept { return most_; }  // bytes of the largest slots
   bool empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
   // Whether a message of so many bytes asks for one more.
   bool lacks(std::uint64_t bytes) const noexcept;
@@ -87,7 +86,7 @@ class ReceiveLanes final : public DeviceLanes {
   void copy(void* to, const void* from, std::uint64_t bytes);
 
   const int device_;
-  const std::uint64_t most_;
+  const std::uint64_t most_;  // bytes of the largest slots
   std::atomic<int> count_{0};
   std::array<DeviceLane, LaneUse::most_lanes> lanes_;
   std::array<std::shared_ptr<std::byte>, LaneUse::most_lanes> owners_;

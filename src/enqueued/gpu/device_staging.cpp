@@ -8,10 +8,8 @@
 
 #include "device/gpu.hpp"
 #include "device/gpu/runtime.hpp"
-#include "device/gpu/word_operations.hpp"
 #include "enqueued/gpu/copy_batch.hpp"
 #include "enqueued/gpu/kernel_message_plan.hpp"
-#include "enqueued/promise.hpp"
 #include "enqueued/queue_messages.hpp"
 #include "gpu/pack_kernels.hpp"
 #include "group/mpi_layout.hpp"
@@ -136,104 +134,6 @@ bool DeviceStaging::is_on_device(const EnqueuedMessage& message, const std::byte
   return true;
 }
 
-// ---- Lanes
-
-// How many bytes a receive with a request got is asked for when its piece may be another message's.
-void DeviceStaging::tell_words(const EnqueuedMessage& message) {
-  StagedMessage& staged = *message.staged;
-  staged.lane.serial = staged.end;
-  staged.lane.mark = staged.mark;
-  if (message.request == nullptr || message.sends()) return;
-  if (!staged.report)
-    staged.report = std::static_pointer_cast<std::uint64_t>(gpus_->pinned().take());
-  staged.lane.report = staged.report.get();
-}
-
-// They take only so many kernels that wait, so nothing that a kernel must look for may come.
-bool DeviceStaging::waits_at_gates() const noexcept {
-  return gpus_->kernel_queue_on(stream_).choose_standing(stream_) == gpu::Standing::at_gates &&
-         device::gpu::has_word_operations();
-}
-
-void DeviceStaging::choose_lanes(const Bundle& bundle) {
-  if (most_in_slots_ == 0 || waits_at_gates()) return;
-  const Promise* locked = nullptr;
-  std::unique_lock<std::mutex> lock;
-  for (EnqueuedMessage* one = bundle.first; one != nullptr; one = one->next) {
-    if (!one->staged || !one->envelope || !one->envelope->by_lanes) continue;
-    if (Promise& promise = one->envelope->promise; &promise != locked) {
-      lock = {};
-      lock = promise.lock();
-      locked = &promise;
-    }
-    choose_lane(*one, bundle);
-  }
-}
-
-// Without a lane, whyever, a message goes by the engine.
-void DeviceStaging::choose_lane(EnqueuedMessage& message, const Bundle& bundle) {
-  try {
-    if (message.sends())
-      choose_send_lane(message);
-    else
-      choose_receive_lane(message, bundle);
-  } catch (const Error&) {
-    message.staged->lane = {};
-  }
-}
-
-GpuLaneMemory& DeviceStaging::lane_memory(Promise& promise) {
-  LaneMemoryPlace& place = promise.lane_memory();
-  const std::lock_guard lock(place.mutex);
-  if (!place.memory)
-    place.memory = std::make_unique<GpuLaneMemory>(promise.world_rank(promise.rank()), gpus_);
-  return static_cast<GpuLaneMemory&>(*place.memory);
-}
-
-void DeviceStaging::choose_receive_lane(EnqueuedMessage& message, const Bundle& bundle) {
-  Envelope& envelope = *message.envelope;
-  auto* lanes = static_cast<ReceiveLanes*>(envelope.device_lanes.get());
-  if (lanes == nullptr) {
-    envelope.device_lanes = std::make_unique<ReceiveLanes>(stream_.device(), most_in_slots_);
-    lanes = static_cast<ReceiveLanes*>(envelope.device_lanes.get());
-    envelope.on_device.store(lanes, std::memory_order_release);
-  }
-  if (lanes->device() != stream_.device()) return;
-  if (lanes->lacks(message.bytes)) {
-    const std::size_t wanted = lanes->empty() ? Promise::largest(envelope, bundle) : most_in_slots_;
-    const std::size_t slot_bytes = std::min(wanted, most_in_slots_);
-    lanes->begin(
-        lane_memory(envelope.promise),
-        Promise::lane_shape(envelope, bundle, std::max<std::size_t>(slot_bytes, small_bytes)));
-  }
-  if (const auto made = lanes->finish())
-    envelope.promise.board().add_elsewhere(envelope.key.peer, envelope.key.tag, made->shape,
-                                           std::as_bytes(std::span(&made->record, 1)));
-  if (lanes->empty()) return;
-  lanes->use(message.staged->lane, message.number);
-  tell_words(message);
-}
-
-void DeviceStaging::choose_send_lane(EnqueuedMessage& message) {
-  if (message.staged->packed || message.bytes > most_in_slots_) return;
-  Envelope& envelope = *message.envelope;
-  auto* lanes = static_cast<SendLanes*>(envelope.device_lanes.get());
-  if (lanes == nullptr || lanes->lacks(message.bytes)) {
-    if (const auto entry = Promise::find_on_device(envelope)) {
-      if (lanes == nullptr) {
-        envelope.device_lanes = std::make_unique<SendLanes>(stream_.device());
-        lanes = static_cast<SendLanes*>(envelope.device_lanes.get());
-      }
-      lanes->add(lane_memory(envelope.promise), envelope.promise.world_rank(envelope.key.peer),
-                 *entry);
-    }
-  }
-  if (lanes == nullptr || lanes->device() != stream_.device()) return;
-  if (lanes->use(message.staged->lane, message.number, message.bytes, words_,
-                 pieces_.triggered() + 1))
-    tell_words(message);
-}
-
 // ---- The engine's
 
 // A question would end a capture of the stream.
@@ -263,33 +163,6 @@ bool DeviceStaging::stream_has_copied(const EnqueuedMessage& message) const noex
 bool DeviceStaging::stream_may_copy(const EnqueuedMessage& message) const noexcept {
   return message.staged->taker.load(std::memory_order_acquire) == Taker::stream &&
          load(words_->gave_up) < message.staged->bundle;
-}
-
-bool DeviceStaging::lies_in_lane(const EnqueuedMessage& message) const noexcept {
-  try {
-    return message.envelope->on_device.load(std::memory_order_acquire)
-        ->look(message.number)
-        .has_value();
-  } catch (const std::exception&) {  // also for want of memory: it is asked for again
-    return false;
-  }
-}
-
-// Out of a lane, to where it is copied from, or to the buffer itself. Throws base::Error.
-void DeviceStaging::take_from_lane(EnqueuedMessage& message) {
-  const StagedMessage& staged = *message.staged;
-  DeviceLanes& lanes = *message.envelope->on_device.load(std::memory_order_acquire);
-  const std::uint64_t bytes = lanes.look(message.number).value_or(0);
-  const bool fits = bytes <= staged.bytes;
-  lanes.take(message.number, staged.packed ? staged.piece : staged.buffer, fits ? bytes : 0);
-  message.gone = true;
-  if (!fits)
-    throw Error(ErrorKind::truncate,
-                fmt::format("enqueued {}: the message has {} bytes, longer than this receive, "
-                            "whose count or buffer must be larger",
-                            message.label(), bytes));
-  *staged.received = bytes;
-  *staged.lane.report = bytes;
 }
 
 // Blocks until the copy is made, on a stream of the library's.

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which messages of a bundle kernels move by lanes, and what lies in a lane that no kernel looks
+// into.
+#include <algorithm>
+#include <exception>
+#include <span>
+
+#include "device/gpu/word_operations.hpp"
+#include "enqueued/gpu/device_staging.hpp"
+#include "enqueued/promise.hpp"
+
+namespace penstock::enqueued {
+
+using base::Error;
+
+// ---- At a trigger
+
+// How many bytes a receive with a request got is asked for when its piece may be another message's.
+void DeviceStaging::tell_words(const EnqueuedMessage& message) {
+  StagedMessage& staged = *message.staged;
+  staged.lane.serial = staged.end;
+  staged.lane.mark = staged.mark;
+  if (message.request == nullptr || message.sends()) return;
+  if (!staged.report)
+    staged.report = std::static_pointer_cast<std::uint64_t>(gpus_->pinned().take());
+  staged.lane.report = staged.report.get();
+}
+
+// They take only so many kernels that wait, so nothing that a kernel must look for may come.
+bool DeviceStaging::waits_at_gates() const noexcept {
+  return gpus_->kernel_queue_on(stream_).choose_standing(stream_) == gpu::Standing::at_gates &&
+         device::gpu::has_word_operations();
+}
+
+void DeviceStaging::choose_lanes(const Bundle& bundle) {
+  if (most_in_slots_ == 0 || waits_at_gates()) return;
+  const Promise* locked = nullptr;
+  std::unique_lock<std::mutex> lock;
+  for (EnqueuedMessage* one = bundle.first; one != nullptr; one = one->next) {
+    if (!one->staged || !one->envelope || !one->envelope->by_lanes) continue;
+    if (Promise& promise = one->envelope->promise; &promise != locked) {
+      lock = {};
+      lock = promise.lock();
+      locked = &promise;
+    }
+    choose_lane(*one, bundle);
+  }
+}
+
+// Without a lane, whyever, a message goes by the engine.
+void DeviceStaging::choose_lane(EnqueuedMessage& message, const Bundle& bundle) {
+  try {
+    if (message.sends())
+      choose_send_lane(message);
+    else
+      choose_receive_lane(message, bundle);
+  } catch (const Error&) {
+    message.staged->lane = {};
+  }
+}
+
+GpuLaneMemory& DeviceStaging::lane_memory(Promise& promise) {
+  LaneMemoryPlace& place = promise.lane_memory();
+  const std::lock_guard lock(place.mutex);
+  if (!place.memory)
+    place.memory = std::make_unique<GpuLaneMemory>(promise.world_rank(promise.rank()), gpus_);
+  return static_cast<GpuLaneMemory&>(*place.memory);
+}
+
+void DeviceStaging::choose_receive_lane(EnqueuedMessage& message, const Bundle& bundle) {
+  Envelope& envelope = *message.envelope;
+  auto* lanes = static_cast<ReceiveLanes*>(envelope.device_lanes.get());
+  if (lanes == nullptr) {
+    envelope.device_lanes = std::make_unique<ReceiveLanes>(stream_.device(), most_in_slots_);
+    lanes = static_cast<ReceiveLanes*>(envelope.device_lanes.get());
+    envelope.on_device.store(lanes, std::memory_order_release);
+  }
+  if (lanes->device() != stream_.device()) return;
+  if (lanes->lacks(message.bytes)) {
+    const std::size_t wanted = lanes->empty() ? Promise::largest(envelope, bundle) : most_in_slots_;
+    const std::size_t slot_bytes = std::min(wanted, most_in_slots_);
+    lanes->begin(
+        lane_memory(envelope.promise),
+        Promise::lane_shape(envelope, bundle, std::max<std::size_t>(slot_bytes, small_bytes)));
+  }
+  if (const auto made = lanes->finish())
+    envelope.promise.board().add_elsewhere(envelope.key.peer, envelope.key.tag, made->shape,
+                                           std::as_bytes(std::span(&made->record, 1)));
+  if (lanes->empty()) return;
+  lanes->use(message.staged->lane, message.number);
+  tell_words(message);
+}
+
+void DeviceStaging::choose_send_lane(EnqueuedMessage& message) {
+  if (message.staged->packed || message.bytes > most_in_slots_) return;
+  Envelope& envelope = *message.envelope;
+  auto* lanes = static_cast<SendLanes*>(envelope.device_lanes.get());
+  if (lanes == nullptr || lanes->lacks(message.bytes)) {
+    if (const auto entry = Promise::find_on_device(envelope)) {
+      if (lanes == nullptr) {
+        envelope.device_lanes = std::make_unique<SendLanes>(stream_.device());
+        lanes = static_cast<SendLanes*>(envelope.device_lanes.get());
+      }
+      lanes->add(lane_memory(envelope.promise), envelope.promise.world_rank(envelope.key.peer),
+                 *entry);
+    }
+  }
+  if (lanes == nullptr || lanes->device() != stream_.device()) return;
+  if (lanes->use(message.staged->lane, message.number, message.bytes, words_,
+                 pieces_.triggered() + 1))
+    tell_words(message);
+}
+
+// ---- The engine's
+
+bool DeviceStaging::lies_in_lane(const EnqueuedMessage& message) const noexcept {
+  try {
+    return message.envelope->on_device.load(std::memory_order_acquire)
+        ->look(message.number)
+        .has_value();
+  } catch (const std::exception&) {  // also for want of memory: it is asked for again
+    return false;
+  }
+}
+
+// Out of a lane, to where it is copied from, or to the buffer itself. Throws base::Error.
+void DeviceStaging::take_from_lane(EnqueuedMessage& message) {
+  const StagedMessage& staged = *message.staged;
+  DeviceLanes& lanes = *message.envelope->on_device.load(std::memory_order_acquire);
+  const std::uint64_t bytes = lanes.look(message.number).value_or(0);
+  const bool fits = bytes <= staged.bytes;
+  lanes.take(message.number, staged.packed ? staged.piece : staged.buffer, fits ? bytes : 0);
+  message.gone = true;
+  if (!fits) throw too_long_error(message, bytes);
+  *staged.received = bytes;
+  *staged.lane.report = bytes;
+}
+
+}  // namespace penstock::enqueued
