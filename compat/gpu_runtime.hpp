@@ -353,6 +353,13 @@ class atomic_ref {
     return __hip_atomic_compare_exchange_strong(object_, &expected, desired, order, otherwise,
                                                 scope);
   }
+  // The load of an exchange that fails releases nothing, so it only acquires what `order` acquires.
+  __device__ bool compare_exchange_strong(T& expected, T desired, memory_order order) const {
+    const memory_order otherwise = order == memory_order_acq_rel   ? memory_order_acquire
+                                   : order == memory_order_release ? memory_order_relaxed
+                                                                   : order;
+    return compare_exchange_strong(expected, desired, order, otherwise);
+  }
   __device__ T fetch_or(T value, memory_order order = memory_order_seq_cst) const {
     return __hip_atomic_fetch_or(object_, value, order, scope);
   }
