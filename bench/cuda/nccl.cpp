@@ -8,15 +8,15 @@
 namespace penstock::bench {
 namespace {
 
-struct UniqueId {
+struct NcclId {
   char internal[128];
 };
 using Comm = void*;
 constexpr int ncclInt8 = 0;
 
 struct Nccl {
-  int (*get_unique_id)(UniqueId*);
-  int (*comm_init_rank)(Comm*, int, UniqueId, int);
+  int (*get_unique_id)(NcclId*);
+  int (*comm_init_rank)(Comm*, int, NcclId, int);
   int (*group_start)();
   int (*group_end)();
   int (*send)(const void*, std::size_t, int, int, Comm, cudaStream_t);
@@ -28,7 +28,7 @@ struct Nccl {
   }
 };
 
-const Nccl* load(std::string& why_not) {
+const Nccl* load_nccl(std::string& why_not) {
   static Nccl nccl;
   static Library library("libnccl.so.2");
   static const bool complete =
@@ -45,7 +45,7 @@ const Nccl* load(std::string& why_not) {
 Comm communicator(const Nccl& nccl, const Traffic& traffic) {
   static Comm comm = nullptr;
   if (comm != nullptr) return comm;
-  UniqueId id{};
+  NcclId id{};
   if (traffic.rank == 0) nccl.check(nccl.get_unique_id(&id));
   MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
   nccl.check(nccl.comm_init_rank(&comm, traffic.ranks, id, traffic.rank));
@@ -89,7 +89,7 @@ class NcclExchange final : public LibraryExchange<NcclExchange> {
 
 std::unique_ptr<Exchange> make_nccl_exchange(const Traffic& traffic, cudaStream_t stream,
                                              std::string& why_not) {
-  const Nccl* const nccl = load(why_not);
+  const Nccl* const nccl = load_nccl(why_not);
   return nccl == nullptr ? nullptr : std::make_unique<NcclExchange>(traffic, *nccl, stream);
 }
 

@@ -19,23 +19,23 @@ constexpr int versioned(std::size_t bytes) {
   return (1 << 16) + static_cast<int>(bytes);
 }
 
-struct UniqueId {
+struct NvshmemId {
   int version = versioned(128);
   char internal[124] = {};
 };
-static_assert(sizeof(UniqueId) == 128);
+static_assert(sizeof(NvshmemId) == 128);
 
-struct UniqueIdArguments {
+struct NvshmemIdArguments {
   int version = versioned(24);
-  UniqueId* id = nullptr;
+  NvshmemId* id = nullptr;
   int rank = -1;
   int ranks = -1;
 };
-static_assert(sizeof(UniqueIdArguments) == 24);
+static_assert(sizeof(NvshmemIdArguments) == 24);
 
 struct InitArguments {
   int version = versioned(128);
-  UniqueIdArguments unique_id;
+  NvshmemIdArguments unique_id;
   char reserved[96] = {};
 };
 static_assert(sizeof(InitArguments) == 128);
@@ -53,8 +53,8 @@ constexpr int signal_add = 10;
 constexpr int equals = 0;
 
 struct Nvshmem {
-  int (*get_unique_id)(UniqueId*);
-  int (*set_attributes)(int, int, const UniqueId*, InitAttributes*);
+  int (*get_unique_id)(NvshmemId*);
+  int (*set_attributes)(int, int, const NvshmemId*, InitAttributes*);
   int (*init)(unsigned, InitAttributes*);
   void (*finalize)();
   void* (*allocate)(std::size_t);
@@ -68,7 +68,7 @@ struct Nvshmem {
 };
 Nvshmem nvshmem;
 
-bool load(std::string& why_not) {
+bool load_nvshmem(std::string& why_not) {
   static Library library("libnvshmem_host.so.3");
   static const bool complete =
       library.find("nvshmemx_get_uniqueid", nvshmem.get_unique_id) &&
@@ -96,7 +96,7 @@ void open(const Traffic& traffic) {
   // Neither is needed between the GPUs of one host; what the user has set stays.
   setenv("NVSHMEM_REMOTE_TRANSPORT", "none", 0);
   setenv("NVSHMEM_DISABLE_NVLS", "1", 0);
-  UniqueId id;
+  NvshmemId id;
   if (traffic.rank == 0) check(nvshmem.get_unique_id(&id), "nvshmemx_get_uniqueid");
   MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
   InitAttributes attributes;
@@ -198,7 +198,7 @@ std::unique_ptr<Exchange> make_nvshmem_exchange(const Traffic& traffic, bool add
     why_not = "it is measured by bench latency and bench bw";
     return nullptr;
   }
-  if (!load(why_not)) return nullptr;
+  if (!load_nvshmem(why_not)) return nullptr;
   open(traffic);
   // A signal that is set may be copied from the caller's stack, where a replay would find something
   // else.

@@ -61,7 +61,7 @@ void MessageEngine::end_promise(std::unique_ptr<Promise> promise) noexcept {
 }
 
 void MessageEngine::make_lane(const EnqueuedMessage& receive, const Bundle& bundle) {
-  receive.envelope->promise.make_lane(receive, bundle, progress_lock_);
+  receive.promised.envelope->promise.make_lane(receive, bundle, progress_lock_);
 }
 
 void MessageEngine::make_room(QueueMessages& messages, std::size_t most) {
@@ -111,7 +111,7 @@ void MessageEngine::copy_for_program(EnqueuedMessage& message,
 void MessageEngine::look_for_program(EnqueuedMessage& message,
                                      std::unique_lock<std::mutex>& lock) noexcept {
   QueueMessages& messages = *message.owner;
-  message.looked_for = ++looks_;
+  message.promised.looked_for = ++looks_;
   message.with_program = true;
   ++messages.program_looks_;
   lock.unlock();
@@ -181,7 +181,7 @@ void MessageEngine::catch_up_with(QueueMessages& messages) noexcept {
     before = line.size();
     for (std::size_t i = line.size(); i-- > 0;)
       if (i < line.size())
-        advance_line(*(*(line.begin() + static_cast<std::ptrdiff_t>(i)))->envelope);
+        advance_line(*(*(line.begin() + static_cast<std::ptrdiff_t>(i)))->promised.envelope);
   }
 }
 
@@ -242,11 +242,12 @@ bool MessageEngine::issue(QueueMessages& messages) noexcept {
 
 // MPI has the communicator from its call on: until then the program may not free it.
 void MessageEngine::issue(QueueMessages& messages, EnqueuedMessage& message) noexcept {
-  if (message.envelope && !messages.broken_by_) {
-    if (message.by_kernel && message.sends() && messages.staging_->is_left_to_engine(message))
-      message.by_kernel = message.quiet = false;
+  if (message.promised.envelope && !messages.broken_by_) {
+    if (message.promised.by_kernel && message.sends() &&
+        messages.staging_->is_left_to_engine(message))
+      message.promised.by_kernel = message.promised.quiet = false;
     begin_promised(message);
-    advance_line(*message.envelope);
+    advance_line(*message.promised.envelope);
     return;
   }
   int code = MPI_SUCCESS;
@@ -256,7 +257,8 @@ void MessageEngine::issue(QueueMessages& messages, EnqueuedMessage& message) noe
                                         message.tag, message.comm, &message.mpi)
                            : PMPI_Irecv(message.buffer, message.count, message.type, message.peer,
                                         message.tag, message.comm, &message.mpi);
-  if (!message.envelope) message.communicator->enqueued.fetch_sub(1, std::memory_order_release);
+  if (!message.promised.envelope)
+    message.communicator->enqueued.fetch_sub(1, std::memory_order_release);
   if (messages.broken_by_) return end(message, empty_status(MPI_ANY_SOURCE), &*messages.broken_by_);
   if (!moves) return end(message, empty_status(MPI_PROC_NULL), nullptr);
   activate(message);
@@ -270,20 +272,20 @@ void MessageEngine::activate(EnqueuedMessage& message) noexcept {
 
 void MessageEngine::begin_moving(EnqueuedMessage& message) noexcept {
   if (message.holds_bundle()) ++message.owner->moving_;
-  if (message.quiet) return;
+  if (message.promised.quiet) return;
   ++under_way_;
   large_.begin(message.bytes);
 }
 
 void MessageEngine::end_moving(EnqueuedMessage& message) noexcept {
   if (message.holds_bundle()) --message.owner->moving_;
-  if (message.quiet || message.given_up) return;
+  if (message.promised.quiet || message.given_up) return;
   --under_way_;
   large_.end(message.bytes);
 }
 
 void MessageEngine::deactivate(EnqueuedMessage& message) noexcept {
-  if (message.in_line)
+  if (message.promised.in_line)
     leave_line(message);
   else
     message.owner->active_.remove(message);
@@ -296,7 +298,7 @@ void MessageEngine::deactivate(EnqueuedMessage& message) noexcept {
 
 // It lies in pinned memory. Its request completes when the program has it.
 void MessageEngine::arrive(EnqueuedMessage& message, const MPI_Status& status) noexcept {
-  if (message.in_line) {
+  if (message.promised.in_line) {
     leave_line(message);
     message.owner->active_.add(message);
   }
@@ -337,7 +339,7 @@ bool MessageEngine::test_arrived(EnqueuedMessage& message) noexcept {
 void MessageEngine::finish_copy(EnqueuedMessage& message,
                                 const std::optional<Error>& error) noexcept {
   QueueMessages& messages = *message.owner;
-  if (message.in_line && !error) note_taken(message);
+  if (message.promised.in_line && !error) note_taken(message);
   if (error) fail(messages, *error);  // before a wait of the stream goes on
   messages.staging_->program_has_copied();
   deactivate(message);
@@ -354,16 +356,16 @@ bool MessageEngine::test(EnqueuedMessage& message) noexcept {
   // Open MPI keeps a request that has failed.
   if (message.mpi != MPI_REQUEST_NULL) PMPI_Request_free(&message.mpi);
   if (code != MPI_SUCCESS && !message.given_up) {
-    message.gone = true;  // MPI has taken it, and it was too long
+    message.promised.gone = true;  // MPI has taken it, and it was too long
     const Error error = mpi_failure(message, code);
     finish(message, status, 0, &error);
     return true;
   }
-  if (message.too_long) return end_too_long(message);
+  if (message.promised.too_long) return end_too_long(message);
   if (!message.sends()) status.MPI_TAG = message.tag;  // which may be another one for MPI
   int cancelled = 0;
   if (message.given_up) PMPI_Test_cancelled(&status, &cancelled);
-  message.gone = cancelled == 0;
+  message.promised.gone = cancelled == 0;
   if (message.staged && !message.sends()) PMPI_Get_count(&status, MPI_BYTE, &received);
   finish(message, status, static_cast<std::size_t>(std::max(received, 0)), nullptr);
   return true;
@@ -424,9 +426,9 @@ void MessageEngine::end(EnqueuedMessage& message, const MPI_Status& status,
                         const Error* error) noexcept {
   MessageRequest* const request = std::exchange(message.request, nullptr);
   const MPI_Status told = status;  // it may be the message's
-  Envelope* const envelope = message.envelope;
+  Envelope* const envelope = message.promised.envelope;
   group::Communicator& communicator = *message.communicator;
-  const bool lost = envelope && message.number != 0 && !message.gone;
+  const bool lost = envelope && message.promised.number != 0 && !message.promised.gone;
   message.owner->discard(message);
   if (lost) fail_behind(*envelope);
   // Last: then the program may free the communicator, and the envelope with it.

@@ -53,7 +53,7 @@ void MessageEngine::remove_queue(QueueMessages& messages, const Error& why) noex
     }
     deactivate(message);
     PMPI_Request_free(&message.mpi);
-    static_cast<void>(message.too_long.release());  // MPI may still write there
+    static_cast<void>(message.promised.too_long.release());  // MPI may still write there
     end(message, empty_status(MPI_ANY_SOURCE), &why);
   }
   if (messages.active) active_.remove(messages);
@@ -125,14 +125,14 @@ void MessageEngine::give_up(EnqueuedMessage& message, const Error& error) noexce
   if (message.arrived) return give_up_arrived(message, error);
   if (is_held(message)) return;  // it ends with that
   if (message.given_up) return;
-  if (!message.quiet) {
+  if (!message.promised.quiet) {
     --under_way_;
     large_.end(message.bytes);
   }
   message.given_up = true;
   if (message.request)
     complete(*std::exchange(message.request, nullptr), empty_status(MPI_ANY_SOURCE), &error);
-  if (message.in_line) {
+  if (message.promised.in_line) {
     deactivate(message);
     return end(message, empty_status(MPI_ANY_SOURCE), &error);
   }
@@ -151,7 +151,7 @@ void MessageEngine::drop_bundles(QueueMessages& messages, const Error& error) no
   while (Bundle* const bundle = messages.bundles_.take()) {
     count_issued(messages, *bundle);
     while (EnqueuedMessage* const message = bundle->take_first()) {
-      if (!message->envelope)
+      if (!message->promised.envelope)
         message->communicator->enqueued.fetch_sub(1, std::memory_order_release);
       end(*message, empty_status(MPI_ANY_SOURCE), &error);
     }
@@ -193,7 +193,7 @@ const EnqueuedMessage* MessageEngine::find_lost(const QueueMessages& messages) c
 
 // A kernel will find it, or has.
 bool MessageEngine::has_come(const EnqueuedMessage& message) noexcept {
-  if (!message.by_kernel || message.sends() || !message.in_line) return false;
+  if (!message.promised.by_kernel || message.sends() || !message.promised.in_line) return false;
   const Staging& staging = *message.owner->staging_;
   return staging.stream_has_copied(message) || staging.lies_in_lane(message);
 }
@@ -207,7 +207,7 @@ bool MessageEngine::is_dead(const EnqueuedMessage& message) const noexcept {
 bool MessageEngine::only_reads(const QueueMessages& messages) const noexcept {
   return std::all_of(messages.in_lines_.begin(), messages.in_lines_.end(),
                      [](const EnqueuedMessage* one) {
-                       return one->sends() || (one->by_kernel && !one->with_program);
+                       return one->sends() || (one->promised.by_kernel && !one->with_program);
                      }) &&
          std::all_of(messages.active_.begin(), messages.active_.end(),
                      [this](const EnqueuedMessage* one) {

@@ -26,17 +26,19 @@ using peer::LaneSlot;
 namespace {
 
 void pack(const EnqueuedMessage& message, std::byte* to) noexcept {
-  if (message.segments)
-    datatype::Walk(message.segments->view()).pack(to, message.lowest, 0, message.bytes);
+  if (message.promised.segments)
+    datatype::Walk(message.promised.segments->view())
+        .pack(to, message.promised.lowest, 0, message.bytes);
   else if (message.bytes != 0)
-    std::memcpy(to, message.lowest, message.bytes);
+    std::memcpy(to, message.promised.lowest, message.bytes);
 }
 
 void unpack(const EnqueuedMessage& message, const std::byte* from, std::size_t bytes) noexcept {
-  if (message.segments)
-    datatype::Walk(message.segments->view()).unpack(message.lowest, from, 0, bytes);
+  if (message.promised.segments)
+    datatype::Walk(message.promised.segments->view())
+        .unpack(message.promised.lowest, from, 0, bytes);
   else if (bytes != 0)
-    std::memcpy(message.lowest, from, bytes);
+    std::memcpy(message.promised.lowest, from, bytes);
 }
 
 MPI_Status status_of(const EnqueuedMessage& message, std::size_t bytes) noexcept {
@@ -80,7 +82,7 @@ const Lane& find_lane(Envelope& envelope, std::size_t bytes) {
 
 // As activate() is to what MPI has.
 void MessageEngine::begin_promised(EnqueuedMessage& message) noexcept {
-  Envelope& envelope = *message.envelope;
+  Envelope& envelope = *message.promised.envelope;
   envelope.line.add(message);
   if (!envelope.active) envelopes_.add(envelope);
   message.owner->in_lines_.add(message);
@@ -89,20 +91,20 @@ void MessageEngine::begin_promised(EnqueuedMessage& message) noexcept {
 
 // The thread has work with it from now on.
 void MessageEngine::rouse(EnqueuedMessage& message) noexcept {
-  if (!std::exchange(message.quiet, false)) return;
+  if (!std::exchange(message.promised.quiet, false)) return;
   ++under_way_;
   large_.begin(message.bytes);
 }
 
 // A kernel, or a thread of the program, may be at it.
 bool MessageEngine::is_held(const EnqueuedMessage& message) noexcept {
-  return message.in_line && message.by_kernel && !message.sends() &&
+  return message.promised.in_line && message.promised.by_kernel && !message.sends() &&
          (message.with_program || message.owner->staging_->stream_may_copy(message));
 }
 
 void MessageEngine::leave_line(EnqueuedMessage& message) noexcept {
   if (to_look_for_ == &message) to_look_for_ = nullptr;
-  Envelope& envelope = *message.envelope;
+  Envelope& envelope = *message.promised.envelope;
   envelope.line.remove(message);
   message.owner->in_lines_.remove(message);
   if (envelope.line.first() == nullptr) envelopes_.remove(envelope);
@@ -117,9 +119,9 @@ void MessageEngine::go_on_by_mpi(EnqueuedMessage& message) noexcept {
 
 // What becomes of it is no matter of the envelope any more: the program may free that.
 void MessageEngine::leave_envelope(EnqueuedMessage& message) noexcept {
-  if (message.envelope == nullptr) return;
-  message.envelope = nullptr;
-  message.number = 0;
+  if (message.promised.envelope == nullptr) return;
+  message.promised.envelope = nullptr;
+  message.promised.number = 0;
   message.communicator->enqueued.fetch_sub(1, std::memory_order_release);
 }
 
@@ -127,7 +129,8 @@ void MessageEngine::leave_envelope(EnqueuedMessage& message) noexcept {
 // their queues fail. Others fail when their turn comes.
 void MessageEngine::fail_behind(const Envelope& envelope) noexcept {
   const auto is_behind = [&](const EnqueuedMessage* one) {
-    return one->envelope == &envelope && !one->given_up && envelope.goes_no_more(one->number);
+    return one->promised.envelope == &envelope && !one->given_up &&
+           envelope.goes_no_more(one->promised.number);
   };
   const auto find = [&]() -> const EnqueuedMessage* {
     for (const QueueMessages* messages : active_) {
@@ -148,9 +151,9 @@ bool MessageEngine::advance_line(Envelope& envelope) noexcept {
   const bool in_any_order = envelope.on_device.load(std::memory_order_acquire) != nullptr;
   bool moved = false;
   for (EnqueuedMessage* one = envelope.line.first(); one != nullptr;) {
-    const bool quiet = one->quiet;
+    const bool quiet = one->promised.quiet;
     const unsigned before = came_to_engine_;
-    EnqueuedMessage* const next = in_any_order ? one->after : nullptr;
+    EnqueuedMessage* const next = in_any_order ? one->promised.after : nullptr;
     if (!try_promised(*one)) {
       one = next;
       continue;
@@ -164,8 +167,8 @@ bool MessageEngine::advance_line(Envelope& envelope) noexcept {
 // False: it stays where it is. What keeps its order waits for the message before
 // (protocol/lane.hpp).
 bool MessageEngine::try_promised(EnqueuedMessage& message) noexcept {
-  Envelope& envelope = *message.envelope;
-  if (envelope.goes_no_more(message.number)) {
+  Envelope& envelope = *message.promised.envelope;
+  if (envelope.goes_no_more(message.promised.number)) {
     const Error error = behind_lost(message);
     if (is_held(message)) {
       if (message.owner->broken_by_) return false;  // it ends with who holds it
@@ -176,7 +179,7 @@ bool MessageEngine::try_promised(EnqueuedMessage& message) noexcept {
     return true;
   }
   if (!envelope.keeps_order()) return receive_by_lane(message);
-  if (message.number != envelope.sent.load(std::memory_order_relaxed) + 1) return false;
+  if (message.promised.number != envelope.sent.load(std::memory_order_relaxed) + 1) return false;
   if (envelope.by_lanes) return send_by_lane(message);
   hand_over(message);
   return true;
@@ -184,23 +187,23 @@ bool MessageEngine::try_promised(EnqueuedMessage& message) noexcept {
 
 // To MPI, on the library's communicator, whose messages have these tags between hosts.
 void MessageEngine::hand_over(EnqueuedMessage& message) noexcept {
-  Envelope& envelope = *message.envelope;
+  Envelope& envelope = *message.promised.envelope;
   const MPI_Comm comm = envelope.promise.comm();
   const int code = message.sends() ? PMPI_Isend(message.buffer, message.count, message.type,
                                                 message.peer, message.tag, comm, &message.mpi)
                                    : PMPI_Irecv(message.buffer, message.count, message.type,
                                                 message.peer, message.tag, comm, &message.mpi);
-  if (code == MPI_SUCCESS) envelope.sent.store(message.number, std::memory_order_relaxed);
+  if (code == MPI_SUCCESS) envelope.sent.store(message.promised.number, std::memory_order_relaxed);
   end_call(message, code);
 }
 
 // What no slot holds is MPI's, and its slot says so. It also says what MPI has refused: the
 // receiver would wait for it for ever.
 bool MessageEngine::send_by_lane(EnqueuedMessage& message) noexcept {
-  Envelope& envelope = *message.envelope;
-  if (message.by_kernel) {  // which has sent it
-    envelope.sent.store(message.number, std::memory_order_relaxed);
-    message.gone = true;
+  Envelope& envelope = *message.promised.envelope;
+  if (message.promised.by_kernel) {  // which has sent it
+    envelope.sent.store(message.promised.number, std::memory_order_relaxed);
+    message.promised.gone = true;
     finish_promised(message, message.bytes, nullptr);
     return true;
   }
@@ -217,9 +220,10 @@ bool MessageEngine::send_by_lane(EnqueuedMessage& message) noexcept {
                         static_cast<int>(slot.mpi_tag), envelope.promise.comm(), &message.mpi);
       if (code != MPI_SUCCESS) slot.mpi_tag = LaneSlot::lost;
     };
-    if (!lane.send(message.number, fill)) return false;
-    if (code == MPI_SUCCESS) envelope.sent.store(message.number, std::memory_order_relaxed);
-    message.gone = code == MPI_SUCCESS;
+    if (!lane.send(message.promised.number, fill)) return false;
+    if (code == MPI_SUCCESS)
+      envelope.sent.store(message.promised.number, std::memory_order_relaxed);
+    message.promised.gone = code == MPI_SUCCESS;
     if (by_mpi)
       end_call(message, code);
     else
@@ -231,9 +235,9 @@ bool MessageEngine::send_by_lane(EnqueuedMessage& message) noexcept {
 }
 
 bool MessageEngine::receive_by_lane(EnqueuedMessage& message) noexcept {
-  const Envelope& envelope = *message.envelope;
+  const Envelope& envelope = *message.promised.envelope;
   if (message.with_program) return false;
-  if (message.by_kernel && end_taken(message)) return true;
+  if (message.promised.by_kernel && end_taken(message)) return true;
   std::size_t bytes = 0;
   std::int64_t mpi_tag = LaneSlot::in_slot;
   const auto drain = [&](LaneSlot& slot) {
@@ -242,11 +246,11 @@ bool MessageEngine::receive_by_lane(EnqueuedMessage& message) noexcept {
     if (mpi_tag == LaneSlot::in_slot) unpack(message, slot.data(), std::min(bytes, message.bytes));
   };
   if (std::none_of(envelope.lanes.rbegin(), envelope.lanes.rend(),
-                   [&](const Lane& lane) { return lane.receive(message.number, drain); }))
+                   [&](const Lane& lane) { return lane.receive(message.promised.number, drain); }))
     return receive_from_device(message);
   ++came_to_engine_;
-  message.gone = mpi_tag != LaneSlot::lost;
-  if (!message.gone) {
+  message.promised.gone = mpi_tag != LaneSlot::lost;
+  if (!message.promised.gone) {
     const Error error = lost_by_sender(message);
     finish_promised(message, 0, &error);
   } else if (mpi_tag != LaneSlot::in_slot) {
@@ -271,7 +275,7 @@ bool MessageEngine::end_taken(EnqueuedMessage& message) noexcept {
   const Staging& staging = *messages.staging_;
   const bool taken = staging.stream_has_copied(message);
   if (!taken && (!messages.broken_by_ || staging.stream_may_copy(message))) return false;
-  message.gone |= taken;
+  message.promised.gone |= taken;
   deactivate(message);
   if (taken)
     end(message, message.request ? status_of(message, *message.staged->lane.report) : MPI_Status{},
@@ -287,20 +291,21 @@ bool MessageEngine::end_taken(EnqueuedMessage& message) noexcept {
 // been looked for least lately. Seldom, as a look asks the driver.
 bool MessageEngine::receive_from_device(EnqueuedMessage& message) noexcept {
   constexpr unsigned passes_between = 8;
-  DeviceLanes* const lanes = message.envelope->on_device.load(std::memory_order_acquire);
+  DeviceLanes* const lanes = message.promised.envelope->on_device.load(std::memory_order_acquire);
   if (lanes == nullptr) return false;
-  if (message.by_kernel) {
+  if (message.promised.by_kernel) {
     const bool wanted =
         program_drives_ && message.request && message.owner->staging_->is_for_anybody(message);
-    if (wanted && (!to_look_for_ || message.looked_for < to_look_for_->looked_for))
+    if (wanted &&
+        (!to_look_for_ || message.promised.looked_for < to_look_for_->promised.looked_for))
       to_look_for_ = &message;
     return false;
   }
-  if (++message.envelope->looks % passes_between != 0) return false;
+  if (++message.promised.envelope->looks % passes_between != 0) return false;
   try {
-    const auto bytes = lanes->look(message.number);
+    const auto bytes = lanes->look(message.promised.number);
     if (!bytes) return false;
-    message.gone = true;
+    message.promised.gone = true;
     take_from_device(message, *lanes, *bytes);
   } catch (const Error& error) {
     finish_promised(message, 0, &error);
@@ -314,16 +319,16 @@ bool MessageEngine::receive_from_device(EnqueuedMessage& message) noexcept {
 void MessageEngine::take_from_device(EnqueuedMessage& message, DeviceLanes& lanes,
                                      std::size_t bytes) {
   if (bytes > message.bytes) {
-    lanes.take(message.number, nullptr, 0);
+    lanes.take(message.promised.number, nullptr, 0);
     const Error error = too_long_error(message, bytes);
     return finish_promised(message, 0, &error);
   }
-  if (message.segments) {
+  if (message.promised.segments) {
     std::vector<std::byte> packed(bytes);
-    lanes.take(message.number, packed.data(), bytes);
+    lanes.take(message.promised.number, packed.data(), bytes);
     unpack(message, packed.data(), bytes);
   } else {
-    lanes.take(message.number, message.lowest, bytes);
+    lanes.take(message.promised.number, message.promised.lowest, bytes);
   }
   finish_promised(message, bytes, nullptr);
 }
@@ -334,7 +339,7 @@ Error MessageEngine::too_long_for_kernel(QueueMessages& messages) noexcept {
   if (awaits_trigger(messages)) issue(messages);
   for (EnqueuedMessage* const one : messages.in_lines_)
     if (one->staged && one->staged->end == load(messages.words_.too_long)) {
-      one->gone = true;
+      one->promised.gone = true;
       return too_long_error(*one, load(messages.words_.too_long_bytes));
     }
   return Error(ErrorKind::truncate, "an enqueued message is longer than its receive");
@@ -344,7 +349,7 @@ Error MessageEngine::too_long_for_kernel(QueueMessages& messages) noexcept {
 // buffer: Open MPI 4.1 writes beyond its end.
 void MessageEngine::receive_from_mpi(EnqueuedMessage& message, std::size_t bytes,
                                      int tag) noexcept {
-  const MPI_Comm comm = message.envelope->promise.comm();
+  const MPI_Comm comm = message.promised.envelope->promise.comm();
   int code = MPI_SUCCESS;
   rouse(message);
   if (bytes <= message.bytes) {
@@ -352,21 +357,21 @@ void MessageEngine::receive_from_mpi(EnqueuedMessage& message, std::size_t bytes
                       &message.mpi);
   } else {
     constexpr std::size_t most = std::numeric_limits<int>::max();
-    message.too_long.reset(bytes <= most ? new (std::nothrow) std::byte[bytes] : nullptr);
-    message.too_long_bytes = bytes;
-    if (!message.too_long) {
+    message.promised.too_long.reset(bytes <= most ? new (std::nothrow) std::byte[bytes] : nullptr);
+    message.promised.too_long_bytes = bytes;
+    if (!message.promised.too_long) {
       const Error error = too_long_error(message, bytes);
       return finish_promised(message, 0, &error);
     }
-    code = PMPI_Irecv(message.too_long.get(), static_cast<int>(bytes), MPI_BYTE, message.peer, tag,
-                      comm, &message.mpi);
+    code = PMPI_Irecv(message.promised.too_long.get(), static_cast<int>(bytes), MPI_BYTE,
+                      message.peer, tag, comm, &message.mpi);
   }
   end_call(message, code);
 }
 
 bool MessageEngine::end_too_long(EnqueuedMessage& message) noexcept {
-  const Error error = too_long_error(message, message.too_long_bytes);
-  message.too_long.reset();
+  const Error error = too_long_error(message, message.promised.too_long_bytes);
+  message.promised.too_long.reset();
   finish_promised(message, 0, message.given_up ? nullptr : &error);
   return true;
 }

@@ -14,18 +14,21 @@ class EnvelopeLine {
   // the back, where most belong.
   void add(EnqueuedMessage& message) noexcept {
     EnqueuedMessage* before = last_;
-    while (before && before->number > message.number) before = before->before;
-    EnqueuedMessage* const after = before ? before->after : first_;
-    message.before = before;
-    message.after = after;
-    (before ? before->after : first_) = &message;
-    (after ? after->before : last_) = &message;
-    message.in_line = true;
+    while (before && before->promised.number > message.promised.number)
+      before = before->promised.before;
+    EnqueuedMessage* const after = before ? before->promised.after : first_;
+    message.promised.before = before;
+    message.promised.after = after;
+    (before ? before->promised.after : first_) = &message;
+    (after ? after->promised.before : last_) = &message;
+    message.promised.in_line = true;
   }
   void remove(EnqueuedMessage& message) noexcept {
-    (message.before ? message.before->after : first_) = message.after;
-    (message.after ? message.after->before : last_) = message.before;
-    message.in_line = false;
+    (message.promised.before ? message.promised.before->promised.after : first_) =
+        message.promised.after;
+    (message.promised.after ? message.promised.after->promised.before : last_) =
+        message.promised.before;
+    message.promised.in_line = false;
   }
 
  private:

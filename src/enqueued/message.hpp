@@ -16,10 +16,32 @@
 
 namespace penstock::enqueued {
 
+struct EnqueuedMessage;
 struct Envelope;
 struct MessageRequest;
 struct StagedMessage;
 class QueueMessages;
+
+// What there is of a message where both ends have promised to enqueue.
+struct PromisedMessage {
+  Envelope* envelope = nullptr;                        // null: MPI matches it
+  std::uint64_t number = 0;                            // in the envelope, from its trigger on
+  std::byte* lowest = nullptr;                         // of its bytes
+  std::shared_ptr<const datatype::Segments> segments;  // null: it has no gaps
+  // Kernels move it, if its slot is free, and if its sender has found it so. Where the program has
+  // no request either, nobody waits for what the engine knows of it.
+  bool by_kernel = false;
+  bool quiet = false;
+  std::uint64_t looked_for = 0;  // in a lane, by the program's threads: which look was the last
+  bool gone = false;             // sent, or received: its number is not lost with it
+  // In its envelope's line, until a slot or MPI has it.
+  bool in_line = false;
+  EnqueuedMessage* before = nullptr;
+  EnqueuedMessage* after = nullptr;
+  // A message that the receive cannot hold, on its way, and how long it is.
+  std::unique_ptr<std::byte[]> too_long;
+  std::size_t too_long_bytes = 0;
+};
 
 struct EnqueuedMessage : plan::ActiveItem, base::FreeItem<EnqueuedMessage> {
   transport::Direction direction = transport::Direction::send;
@@ -35,24 +57,7 @@ struct EnqueuedMessage : plan::ActiveItem, base::FreeItem<EnqueuedMessage> {
   MessageRequest* request = nullptr;  // the program's, if it asked for one
   QueueMessages* owner = nullptr;
   StagedMessage* staged = nullptr;  // its buffer is in memory of a GPU
-  // Where both ends have promised to enqueue: its number, from its trigger on, and its bytes.
-  Envelope* envelope = nullptr;  // null: MPI matches it
-  std::uint64_t number = 0;
-  std::byte* lowest = nullptr;
-  std::shared_ptr<const datatype::Segments> segments;  // null: it has no gaps
-  // Kernels move it, if its slot is free, and if its sender has found it so. Where the program has
-  // no request either, nobody waits for what the engine knows of it.
-  bool by_kernel = false;
-  bool quiet = false;
-  std::uint64_t looked_for = 0;  // in a lane, by the program's threads: which look was the last
-  bool gone = false;             // sent, or received: its number is not lost with it
-  // In its envelope's line, until a slot or MPI has it.
-  bool in_line = false;
-  EnqueuedMessage* before = nullptr;
-  EnqueuedMessage* after = nullptr;
-  // A message that the receive cannot hold, on its way, and how long it is.
-  std::unique_ptr<std::byte[]> too_long;
-  std::size_t too_long_bytes = 0;
+  PromisedMessage promised;
   MPI_Request mpi = MPI_REQUEST_NULL;  // under way
   bool given_up = false;               // under way, and its result is wanted no more
   bool arrived = false;                // MPI is done with it, and its buffer does not have it yet
@@ -62,7 +67,7 @@ struct EnqueuedMessage : plan::ActiveItem, base::FreeItem<EnqueuedMessage> {
 
   // Its bundle is not complete before the engine has it. Of receives that kernels look for, these
   // know.
-  bool holds_bundle() const noexcept { return sends() || !by_kernel; }
+  bool holds_bundle() const noexcept { return sends() || !promised.by_kernel; }
   bool sends() const noexcept { return direction == transport::Direction::send; }
   // "receive from rank 1 (tag 7, MPI_COMM_WORLD, 4096 bytes)". May throw for want of memory.
   std::string label() const;

@@ -81,7 +81,7 @@ Envelope& Promise::envelope(const EnvelopeKey& key) {
 
 // A message beyond what a slot may hold needs one all the same, which says how it comes.
 bool Promise::needs_lane(const EnqueuedMessage& receive) noexcept {
-  const Envelope& envelope = *receive.envelope;
+  const Envelope& envelope = *receive.promised.envelope;
   if (!envelope.by_lanes) return false;
   const std::size_t has = envelope.lane_bytes.load(std::memory_order_relaxed);
   return has == 0 || has < std::min(receive.bytes, envelope.promise.most_bytes_);
@@ -92,7 +92,7 @@ peer::LaneShape Promise::lane_shape(const Envelope& envelope, const Bundle& bund
                                     std::size_t slot_bytes) {
   std::size_t messages = 0;
   for (const EnqueuedMessage* one = bundle.first; one != nullptr; one = one->next)
-    if (one->envelope == &envelope) ++messages;
+    if (one->promised.envelope == &envelope) ++messages;
   peer::LaneShape shape;
   shape.slot_bytes = slot_bytes;
   shape.slots =
@@ -104,12 +104,12 @@ peer::LaneShape Promise::lane_shape(const Envelope& envelope, const Bundle& bund
 std::size_t Promise::largest(const Envelope& envelope, const Bundle& bundle) noexcept {
   std::size_t bytes = 0;
   for (const EnqueuedMessage* one = bundle.first; one != nullptr; one = one->next)
-    if (one->envelope == &envelope) bytes = std::max(bytes, one->bytes);
+    if (one->promised.envelope == &envelope) bytes = std::max(bytes, one->bytes);
   return bytes;
 }
 
 void Promise::make_lane(const EnqueuedMessage& receive, const Bundle& bundle, std::mutex& engine) {
-  Envelope& envelope = *receive.envelope;
+  Envelope& envelope = *receive.promised.envelope;
   const std::lock_guard lock(mutex_);
   const std::size_t before = envelope.lane_bytes.load(std::memory_order_relaxed);
   const std::size_t wanted = std::max(largest(envelope, bundle), 2 * before);

@@ -178,11 +178,11 @@ void QueueMessages::find_bytes(EnqueuedMessage& message, MPI_Datatype type) {
     throw Error(ErrorKind::argument, message.label() + ": " + layout.refusal());
   if (!layout.contiguous() && !layout.segments())
     throw Error(ErrorKind::unsupported, message.label() + ": " + transport::undescribed_text);
-  message.lowest = reinterpret_cast<std::byte*>(reinterpret_cast<std::intptr_t>(message.buffer) +
-                                                layout.lowest());
-  if (message.lowest == nullptr && message.bytes != 0)
+  message.promised.lowest = reinterpret_cast<std::byte*>(
+      reinterpret_cast<std::intptr_t>(message.buffer) + layout.lowest());
+  if (message.promised.lowest == nullptr && message.bytes != 0)
     throw Error(ErrorKind::argument, message.label() + ": the buffer is a null pointer");
-  if (!layout.contiguous()) message.segments = layout.segments();
+  if (!layout.contiguous()) message.promised.segments = layout.segments();
 }
 
 // Null: MPI matches the message.
@@ -207,8 +207,9 @@ Envelope* QueueMessages::envelope_of(const MessageCall& call) {
 }
 
 void QueueMessages::discard(EnqueuedMessage& message) noexcept {
-  message.segments.reset();
-  if (message.number != 0 && !message.gone) message.envelope->lose(message.number);
+  message.promised.segments.reset();
+  if (message.promised.number != 0 && !message.promised.gone)
+    message.promised.envelope->lose(message.promised.number);
   if (message.staged) staging_->end(message);
   if (std::exchange(message.owns_type, false)) PMPI_Type_free(&message.type);
   pool_.give_back(message);
@@ -231,10 +232,7 @@ EnqueuedMessage& QueueMessages::new_message(const MessageCall& call, MPI_Comm co
   message.communicator = known_comm_;
   message.request = nullptr;
   message.staged = nullptr;
-  message.envelope = nullptr;
-  message.number = 0;
-  message.by_kernel = message.quiet = message.gone = false;
-  message.looked_for = 0;
+  message.promised = {};
   message.given_up = message.arrived = message.with_program = false;
   return message;
 }
@@ -256,12 +254,13 @@ void QueueMessages::enqueue(const MessageCall& call, MPI_Request* request) {
   EnqueuedMessage& message = new_message(call, comm);
   try {
     const std::optional<std::size_t> element = element_of(call.type);
-    message.envelope = envelope_of(call);
-    if (message.envelope && !element) require_committed(call, message.envelope->promise.comm());
+    message.promised.envelope = envelope_of(call);
+    if (message.promised.envelope && !element)
+      require_committed(call, message.promised.envelope->promise.comm());
     if (!staging_ || !staging_->stage(message, call.type, element))
       take_type(message, call.type, element);
-    message.lowest = static_cast<std::byte*>(message.buffer);
-    if (message.envelope && message.owns_type) find_bytes(message, message.type);
+    message.promised.lowest = static_cast<std::byte*>(message.buffer);
+    if (message.promised.envelope && message.owns_type) find_bytes(message, message.type);
     if (request) {
       warn_of_many_requests();
       message.request = &make_request(requests_);  // last: nothing fails behind it
@@ -274,7 +273,7 @@ void QueueMessages::enqueue(const MessageCall& call, MPI_Request* request) {
   }
   communicator->enqueued.fetch_add(1, std::memory_order_relaxed);
   bundles_.open().add(message);
-  if (message.envelope) open_numbers_ = true;
+  if (message.promised.envelope) open_numbers_ = true;
   open_messages_.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -286,20 +285,22 @@ void QueueMessages::number_messages() {
   if (!open_numbers_) return;
   const Bundle& bundle = bundles_.open();
   for (const EnqueuedMessage* one = bundle.first; one != nullptr; one = one->next)
-    if (one->envelope && !one->sends() && Promise::needs_lane(*one))
+    if (one->promised.envelope && !one->sends() && Promise::needs_lane(*one))
       engine_.make_lane(*one, bundle);
   for (EnqueuedMessage* one = bundle.first; one != nullptr; one = one->next)
-    if (one->envelope && one->number == 0)
-      one->number = one->envelope->triggered.fetch_add(1, std::memory_order_relaxed) + 1;
+    if (one->promised.envelope && one->promised.number == 0)
+      one->promised.number =
+          one->promised.envelope->triggered.fetch_add(1, std::memory_order_relaxed) + 1;
   if (staging_) choose_lanes();
 }
 
 void QueueMessages::choose_lanes() {
   staging_->choose_lanes(bundles_.open());
   for (EnqueuedMessage* one = bundles_.open().first; one != nullptr; one = one->next) {
-    one->by_kernel = one->staged && one->staged->lane.number != 0;
-    one->quiet = !one->request &&
-                 (one->peer == MPI_PROC_NULL || (one->by_kernel && staging_->fits_lanes(*one)));
+    one->promised.by_kernel = one->staged && one->staged->lane.number != 0;
+    one->promised.quiet =
+        !one->request &&
+        (one->peer == MPI_PROC_NULL || (one->promised.by_kernel && staging_->fits_lanes(*one)));
   }
 }
 
@@ -335,7 +336,7 @@ void QueueMessages::drop_if_broken() noexcept {
 void QueueMessages::publish(std::optional<std::uint64_t> behind) noexcept {
   bool quiet = staging_ != nullptr;
   for (const EnqueuedMessage* one = bundles_.open().first; quiet && one; one = one->next)
-    quiet = one->quiet;
+    quiet = one->promised.quiet;
   bundles_.open().quiet = quiet;
   bundles_.open().behind = behind;
   bundles_.publish();

@@ -70,7 +70,8 @@ bool DeviceStaging::stage(EnqueuedMessage& message, MPI_Datatype type,
                           std::optional<std::size_t> element) {
   if (message.peer == MPI_PROC_NULL) return false;
   if (message.count == 0)
-    return message.envelope && stage_bytes(message, static_cast<std::byte*>(message.buffer), 0);
+    return message.promised.envelope &&
+           stage_bytes(message, static_cast<std::byte*>(message.buffer), 0);
   if (!element) return stage_derived(message, type);
   auto* const buffer = static_cast<std::byte*>(message.buffer);
   const std::size_t bytes = static_cast<std::size_t>(message.count) * *element;
@@ -169,7 +170,7 @@ bool DeviceStaging::stream_may_copy(const EnqueuedMessage& message) const noexce
 std::optional<Error> DeviceStaging::copy_for_program(EnqueuedMessage& message) noexcept {
   const StagedMessage& staged = *message.staged;
   try {
-    if (message.in_line) {
+    if (message.promised.in_line) {
       take_from_lane(message);
       if (!staged.packed) return std::nullopt;
     }

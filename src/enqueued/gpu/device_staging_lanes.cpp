@@ -37,8 +37,8 @@ void DeviceStaging::choose_lanes(const Bundle& bundle) {
   const Promise* locked = nullptr;
   std::unique_lock<std::mutex> lock;
   for (EnqueuedMessage* one = bundle.first; one != nullptr; one = one->next) {
-    if (!one->staged || !one->envelope || !one->envelope->by_lanes) continue;
-    if (Promise& promise = one->envelope->promise; &promise != locked) {
+    if (!one->staged || !one->promised.envelope || !one->promised.envelope->by_lanes) continue;
+    if (Promise& promise = one->promised.envelope->promise; &promise != locked) {
       lock = {};
       lock = promise.lock();
       locked = &promise;
@@ -68,7 +68,7 @@ GpuLaneMemory& DeviceStaging::lane_memory(Promise& promise) {
 }
 
 void DeviceStaging::choose_receive_lane(EnqueuedMessage& message, const Bundle& bundle) {
-  Envelope& envelope = *message.envelope;
+  Envelope& envelope = *message.promised.envelope;
   auto* lanes = static_cast<ReceiveLanes*>(envelope.device_lanes.get());
   if (lanes == nullptr) {
     envelope.device_lanes = std::make_unique<ReceiveLanes>(stream_.device(), most_in_slots_);
@@ -87,13 +87,13 @@ void DeviceStaging::choose_receive_lane(EnqueuedMessage& message, const Bundle& 
     envelope.promise.board().add_elsewhere(envelope.key.peer, envelope.key.tag, made->shape,
                                            std::as_bytes(std::span(&made->record, 1)));
   if (lanes->empty()) return;
-  lanes->use(message.staged->lane, message.number);
+  lanes->use(message.staged->lane, message.promised.number);
   tell_words(message);
 }
 
 void DeviceStaging::choose_send_lane(EnqueuedMessage& message) {
   if (message.staged->packed || message.bytes > most_in_slots_) return;
-  Envelope& envelope = *message.envelope;
+  Envelope& envelope = *message.promised.envelope;
   auto* lanes = static_cast<SendLanes*>(envelope.device_lanes.get());
   if (lanes == nullptr || lanes->lacks(message.bytes)) {
     if (const auto entry = Promise::find_on_device(envelope)) {
@@ -106,7 +106,7 @@ void DeviceStaging::choose_send_lane(EnqueuedMessage& message) {
     }
   }
   if (lanes == nullptr || lanes->device() != stream_.device()) return;
-  if (lanes->use(message.staged->lane, message.number, message.bytes, words_,
+  if (lanes->use(message.staged->lane, message.promised.number, message.bytes, words_,
                  pieces_.triggered() + 1))
     tell_words(message);
 }
@@ -115,8 +115,8 @@ void DeviceStaging::choose_send_lane(EnqueuedMessage& message) {
 
 bool DeviceStaging::lies_in_lane(const EnqueuedMessage& message) const noexcept {
   try {
-    return message.envelope->on_device.load(std::memory_order_acquire)
-        ->look(message.number)
+    return message.promised.envelope->on_device.load(std::memory_order_acquire)
+        ->look(message.promised.number)
         .has_value();
   } catch (const std::exception&) {  // also for want of memory: it is asked for again
     return false;
@@ -126,11 +126,12 @@ bool DeviceStaging::lies_in_lane(const EnqueuedMessage& message) const noexcept 
 // Out of a lane, to where it is copied from, or to the buffer itself. Throws base::Error.
 void DeviceStaging::take_from_lane(EnqueuedMessage& message) {
   const StagedMessage& staged = *message.staged;
-  DeviceLanes& lanes = *message.envelope->on_device.load(std::memory_order_acquire);
-  const std::uint64_t bytes = lanes.look(message.number).value_or(0);
+  DeviceLanes& lanes = *message.promised.envelope->on_device.load(std::memory_order_acquire);
+  const std::uint64_t bytes = lanes.look(message.promised.number).value_or(0);
   const bool fits = bytes <= staged.bytes;
-  lanes.take(message.number, staged.packed ? staged.piece : staged.buffer, fits ? bytes : 0);
-  message.gone = true;
+  lanes.take(message.promised.number, staged.packed ? staged.piece : staged.buffer,
+             fits ? bytes : 0);
+  message.promised.gone = true;
   if (!fits) throw too_long_error(message, bytes);
   *staged.received = bytes;
   *staged.lane.report = bytes;

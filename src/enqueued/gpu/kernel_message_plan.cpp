@@ -79,14 +79,16 @@ void KernelMessagePlan::start(device::Stream& stream, transport::Sink& sink) {
 bool KernelMessagePlan::needs_kernel(const Bundle& bundle) const noexcept {
   if (untold_ != 0) return true;
   for (const EnqueuedMessage* one = bundle.first; one != nullptr; one = one->next)
-    if (!one->quiet || (one->by_kernel && (one->sends() || one->staged->packed))) return true;
+    if (!one->promised.quiet || (one->promised.by_kernel && (one->sends() || one->staged->packed)))
+      return true;
   return false;
 }
 
 // Whether a wait has to ask what the engine has completed: that takes a way across the bus.
 void KernelMessagePlan::note_engines_share(const Bundle& bundle) noexcept {
   for (const EnqueuedMessage* one = bundle.first; one != nullptr; one = one->next)
-    if (!one->by_kernel && one->peer != MPI_PROC_NULL) engines_ = staging_.pieces().triggered();
+    if (!one->promised.by_kernel && one->peer != MPI_PROC_NULL)
+      engines_ = staging_.pieces().triggered();
 }
 
 // What has been unpacked is told behind that. What nobody waits for in the host is told by the next
