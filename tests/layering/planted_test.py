@@ -47,6 +47,7 @@ PLANTED = [
     ("src/device/bad.hpp", '#include "group/world.hpp"', "device must not include group"),
     ("src/core/bad.cpp", '# include  "api/generated.hpp"', "core must not include api"),
     ("src/rma/bad.hpp", '#include "channel/channel.hpp"', "rma must not include channel"),
+    ("src/coll/bad.hpp", '#include "rma/window.hpp"', "coll must not include rma"),
     ("src/api/bad.hpp", '#include "../core/queue.hpp"', "write includes from src/"),
     ("src/core/bad.cpp", "#include <mpi.h>", "mpi.h may be included only in"),
     ("src/peer/bad.cpp", "#include <mpi.h>", "mpi.h may be included only in"),

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coll/algorithms.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "coll/grouped_alltoall.hpp"
+#include "coll/pairwise.hpp"
+
+namespace penstock::coll {
+
+namespace {
+
+base::Verdict always(const Shape& /*shape*/) {
+  return base::accepted();
+}
+
+constexpr Algorithm alltoalls[] = {
+    {"pairwise", always, pairwise_alltoall},
+    {"nonblocking", always, nonblocking_alltoall},
+    {"hierarchical", even_nodes, hierarchical_alltoall},
+    {"multileader", even_leaders, multileader_alltoall},
+    {"node-aware", even_nodes, node_aware_alltoall},
+    {"locality-aware", even_groups, locality_aware_alltoall},
+    {"multileader-locality", even_leaders, multileader_locality_alltoall},
+};
+constexpr Algorithm alltoallvs[] = {
+    {"pairwise", always, pairwise_alltoallv},
+    {"nonblocking", always, nonblocking_alltoallv},
+};
+
+}  // namespace
+
+std::span<const Algorithm> algorithms(Collective collective) {
+  switch (collective) {
+    case Collective::alltoall:
+      return alltoalls;
+    case Collective::alltoallv:
+      break;
+  }
+  return alltoallvs;
+}
+
+Choice choose(Collective collective, std::string_view name, const Shape& shape) {
+  const std::span<const Algorithm> all = algorithms(collective);
+  const auto found = std::find_if(all.begin(), all.end(),
+                                  [&](const Algorithm& each) { return each.name == name; });
+  if (found == all.end()) return {all.front(), base::refused(fmt::format("no algorithm {}", name))};
+  base::Verdict verdict = found->serves(shape);
+  return {verdict.yes ? *found : all.front(), std::move(verdict)};
+}
+
+}  // namespace penstock::coll

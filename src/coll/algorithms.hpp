@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// All algorithms by name, and which one serves.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "base/verdict.hpp"
+#include "coll/shape.hpp"
+
+namespace penstock::coll {
+
+enum class Collective { alltoall, alltoallv };
+
+struct Algorithm {
+  std::string_view name;
+  base::Verdict (*serves)(const Shape& shape);
+  Schedule (*schedule)(const Shape& shape, int rank);
+};
+
+// The first one is flat: it serves wherever the ranks are.
+std::span<const Algorithm> algorithms(Collective collective);
+
+struct Choice {
+  const Algorithm& algorithm;
+  base::Verdict wish;  // whether the algorithm is the one that was wished for, or why not
+};
+
+Choice choose(Collective collective, std::string_view name, const Shape& shape);
+
+}  // namespace penstock::coll

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Carries out the schedules of all ranks in one process, in a random order that a seed decides, and
+// says what is wrong with them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "coll/schedule.hpp"
+
+namespace penstock::coll {
+
+// Of one rank.
+struct Memory {
+  std::array<std::vector<std::byte>, 3> buffers;
+
+  std::vector<std::byte>& operator[](Buffer buffer) {
+    return buffers[static_cast<std::size_t>(buffer)];
+  }
+  const std::vector<std::byte>& operator[](Buffer buffer) const {
+    return buffers[static_cast<std::size_t>(buffer)];
+  }
+};
+
+// A buffered send ends before or after its receive has started, a synchronous one with it.
+enum class SendMode { buffered, synchronous };
+
+// What a reduce does with two values. The order of values and each bracket change the bits.
+float combined(float first, float second);
+
+class Simulator {
+ public:
+  // Temporaries are made here. Values that are combined are floats.
+  Simulator(const std::vector<Schedule>& schedules, std::vector<Memory>& memories, SendMode mode,
+            std::uint32_t seed);
+
+  // Says what is wrong first, or nothing.
+  std::string run();
+
+ private:
+  struct Message {
+    int source = 0, destination = 0;
+    std::size_t phase = 0;
+    const Send* send = nullptr;
+    const Receive* receive = nullptr;
+    bool sent = false, received = false;  // these have been started
+    bool taken = false;                   // a buffered one's bytes have left
+    std::vector<std::byte> bytes;
+  };
+  struct Rank {
+    std::size_t next_phase = 0;
+    std::vector<int> open;  // messages of each phase that have not ended
+    std::vector<Region> sending, receiving;
+    std::vector<std::vector<std::size_t>> starts, sends;  // messages, by phase
+  };
+  enum class Act : std::uint8_t { begin_phase, take, deliver };
+  struct Event {
+    Act act;
+    std::size_t of;  // a rank, or a message
+  };
+
+  void match();
+  std::size_t number_of(int source, int destination, std::size_t phase);
+  void list_messages(int rank);
+
+  void carry_out(const Event& event);
+  void begin_phase(std::size_t rank);
+  void take(std::size_t number);
+  void deliver(std::size_t number);
+  void end_send(const Message& message);
+  void end_receive(const Message& message);
+  void end_one(std::size_t rank, std::size_t phase);
+  void start_receive(std::size_t number);
+  void start_send(std::size_t number);
+  void may_deliver(std::size_t number);
+
+  void carry_out(std::size_t rank, const LocalStep& step);
+  void check_step(std::size_t rank, const LocalStep& step);
+  void combine(std::size_t rank, const Reduce& reduce);
+  void check_region(std::size_t rank, const Region& region);
+  std::byte* at(std::size_t rank, const Region& region);
+  void complain(const std::string& text);
+
+  const std::vector<Schedule>& schedules_;
+  std::vector<Memory>& memories_;
+  const SendMode mode_;
+  std::minstd_rand random_;
+  std::vector<Rank> ranks_;
+  std::vector<Message> messages_;
+  std::vector<int> numbers_;  // of messages, by phase, source and destination
+  std::vector<Event> events_;
+  std::string complaint_;
+};
+
+}  // namespace penstock::coll
