@@ -5,8 +5,11 @@
 
 #include <algorithm>
 
+#include "coll/allgather.hpp"
+#include "coll/barrier.hpp"
 #include "coll/grouped_alltoall.hpp"
 #include "coll/pairwise.hpp"
+#include "coll/trees.hpp"
 
 namespace penstock::coll {
 
@@ -16,6 +19,13 @@ base::Verdict always(const Shape& /*shape*/) {
   return base::accepted();
 }
 
+constexpr Algorithm barriers[] = {{"dissemination", always, dissemination_barrier}};
+constexpr Algorithm bcasts[] = {{"binomial", always, binomial_bcast}};
+constexpr Algorithm reduces[] = {{"binomial", always, binomial_reduce}};
+constexpr Algorithm allgathers[] = {
+    {"ring", always, ring_allgather},
+    {"dissemination", always, dissemination_allgather},
+};
 constexpr Algorithm alltoalls[] = {
     {"pairwise", always, pairwise_alltoall},
     {"nonblocking", always, nonblocking_alltoall},
@@ -34,6 +44,14 @@ constexpr Algorithm alltoallvs[] = {
 
 std::span<const Algorithm> algorithms(Collective collective) {
   switch (collective) {
+    case Collective::barrier:
+      return barriers;
+    case Collective::bcast:
+      return bcasts;
+    case Collective::reduce:
+      return reduces;
+    case Collective::allgather:
+      return allgathers;
     case Collective::alltoall:
       return alltoalls;
     case Collective::alltoallv:

@@ -10,7 +10,7 @@
 
 namespace penstock::coll {
 
-enum class Collective { alltoall, alltoallv };
+enum class Collective { barrier, bcast, reduce, allgather, alltoall, alltoallv };
 
 struct Algorithm {
   std::string_view name;
