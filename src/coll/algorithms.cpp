@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "coll/allgather.hpp"
+#include "coll/allreduce.hpp"
 #include "coll/barrier.hpp"
 #include "coll/grouped_alltoall.hpp"
 #include "coll/pairwise.hpp"
@@ -39,6 +40,13 @@ constexpr Algorithm alltoallvs[] = {
     {"pairwise", always, pairwise_alltoallv},
     {"nonblocking", always, nonblocking_alltoallv},
 };
+constexpr Algorithm allreduces[] = {
+    {"two-shot", always, two_shot_allreduce},
+    {"doubling", always, doubling_allreduce},
+    {"lanes", even_nodes, lanes_allreduce},
+    {"lanes-doubling", even_nodes, lanes_doubling_allreduce},
+};
+constexpr Algorithm reduce_scatter_blocks[] = {{"pairs", always, pairs_reduce_scatter_block}};
 
 }  // namespace
 
@@ -55,9 +63,13 @@ std::span<const Algorithm> algorithms(Collective collective) {
     case Collective::alltoall:
       return alltoalls;
     case Collective::alltoallv:
+      return alltoallvs;
+    case Collective::allreduce:
+      return allreduces;
+    case Collective::reduce_scatter_block:
       break;
   }
-  return alltoallvs;
+  return reduce_scatter_blocks;
 }
 
 Choice choose(Collective collective, std::string_view name, const Shape& shape) {

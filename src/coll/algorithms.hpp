@@ -10,7 +10,16 @@
 
 namespace penstock::coll {
 
-enum class Collective { barrier, bcast, reduce, allgather, alltoall, alltoallv };
+enum class Collective {
+  barrier,
+  bcast,
+  reduce,
+  allgather,
+  alltoall,
+  alltoallv,
+  allreduce,
+  reduce_scatter_block
+};
 
 struct Algorithm {
   std::string_view name;

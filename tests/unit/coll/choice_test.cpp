@@ -28,6 +28,7 @@ TEST(CollectiveChoice, UnequalNodesTakeTheFlatAlgorithm) {
     EXPECT_EQ(choice.algorithm.name, "pairwise");
     EXPECT_EQ(choice.wish.why, "the nodes have from 2 to 3 ranks");
   }
+  EXPECT_EQ(choose(Collective::allreduce, "lanes", shape).algorithm.name, "two-shot");
 }
 
 TEST(CollectiveChoice, PartsThatDoNotDivideANodeTakeTheFlatAlgorithm) {
@@ -40,8 +41,8 @@ TEST(CollectiveChoice, PartsThatDoNotDivideANodeTakeTheFlatAlgorithm) {
 }
 
 TEST(CollectiveChoice, AnUnknownNameTakesTheFlatAlgorithm) {
-  const Choice choice = choose(Collective::alltoallv, "nonsense", {});
-  EXPECT_EQ(choice.algorithm.name, "pairwise");
+  const Choice choice = choose(Collective::bcast, "nonsense", {});
+  EXPECT_EQ(choice.algorithm.name, "binomial");
   EXPECT_EQ(choice.wish.why, "no algorithm nonsense");
   EXPECT_EQ(choose(Collective::alltoall, "node-aware", {}).wish.why, "nobody knows the nodes");
 }
