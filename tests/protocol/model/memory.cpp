@@ -2,6 +2,7 @@
 #include "protocol/model/memory.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace penstock::explorer {
 
@@ -214,11 +215,11 @@ namespace {
 
 // A view is written as a byte that says whether it is empty, then its entries in use.
 void append_view(std::string& bytes, const View& view, const Shape& shape) {
+  static constexpr View nothing;
   const auto* times = reinterpret_cast<const char*>(view.time.data());
   const auto* known = reinterpret_cast<const char*>(view.known.data());
-  auto zero = [](char byte) { return byte == 0; };
-  const bool empty = std::all_of(times, times + shape.locations, zero) &&
-                     std::all_of(known, known + shape.cells, zero);
+  const bool empty = std::memcmp(times, nothing.time.data(), shape.locations) == 0 &&
+                     std::memcmp(known, nothing.known.data(), shape.cells) == 0;
   bytes.push_back(empty ? 0 : 1);
   if (empty) return;
   bytes.append(times, shape.locations);

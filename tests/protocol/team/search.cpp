@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Visits every state that a scenario can reach, breadth first, and asks of each that the end can be
 // reached from it.
-#include <algorithm>
-#include <deque>
 #include <utility>
 
-#include "protocol/explorer/visited.hpp"
+#include "protocol/explorer/graph.hpp"
 #include "protocol/team/block.hpp"
 
 namespace penstock::explorer::teams {
@@ -42,16 +40,13 @@ class Search {
   }
 
   Result run() {
-    State state;
-    state.memory = Memory(shape_);
-    add(state, 0, {});
-    for (std::uint32_t number = 0; !frontier_.empty() && result_.ok(); ++number) {
-      state = frontier_.front();
-      frontier_.pop_front();
-      expand(state, number);
-    }
-    result_.states = visited_.size();
-    if (result_.ok()) check_ends_reachable();
+    State first;
+    first.memory = Memory(shape_);
+    add(first, {});
+    for (auto state = graph_.next(); state && result_.ok(); state = graph_.next()) expand(*state);
+    result_.states = graph_.size();
+    if (!result_.ok()) return result_;
+    if (const auto way = graph_.way_to_dead_end()) fail("cannot end from here", *way);
     return result_;
   }
 
@@ -69,9 +64,9 @@ class Search {
       for (const unsigned byte : {unsigned{actor.at}, unsigned{actor.epoch},
                                   actor.willing | actor.given_up * 2u | actor.late * 4u |
                                       actor.tells_host * 8u | actor.untold * 16u,
-                                  unsigned{actor.size}})
+                                  unsigned{actor.log.size}})
         bytes.push_back(static_cast<char>(byte));
-      bytes.append(reinterpret_cast<const char*>(actor.log.data()), actor.size);
+      bytes.append(reinterpret_cast<const char*>(actor.log.values.data()), actor.log.size);
     }
     const Truth& truth = state.truth;
     bytes.push_back(static_cast<char>(truth.closed));
@@ -79,15 +74,10 @@ class Search {
     return bytes;
   }
 
-  std::uint32_t add(const State& state, std::uint32_t from, const Step& step) {
-    const auto [number, fresh] = visited_.insert(fingerprint(save(state)));
-    if (!fresh) return number;
-    origins_.emplace_back(from, step);
-    frontier_.push_back(state);
+  void add(const State& state, const Step& step) {
     bool over = true;
     for (unsigned t = 0; t < threads_; ++t) over = over && !running(state, t);
-    if (over) ends_.push_back(number);
-    return number;
+    graph_.add(fingerprint(save(state)), state, step, over);
   }
 
   // Null, or what is wrong.
@@ -104,14 +94,12 @@ class Search {
         is_peer(step.thread) ? call_peer(scenario_, hands) : call_block(scenario_, hands);
     choices = hands.choices;
     if (hands.stopped) {
-      const auto size = actor.size;
-      const auto log = actor.log;
+      const Log log = actor.log;
       actor = before;
-      actor.size = size;
       actor.log = log;
     } else {
       actor.at = next;
-      actor.size = 0;
+      actor.log.size = 0;
     }
     std::uint8_t left = 0;
     for (unsigned t = 0; t < threads_; ++t)
@@ -119,66 +107,44 @@ class Search {
     state.memory.settle(left);
     if (hands.fault != nullptr) return hands.fault;
     if (state.memory.overflow()) return "the model holds too few values";
-    return actor.size == most_accesses ? "a call makes more accesses than can be recorded"
-                                       : nullptr;
+    return actor.log.size == most_accesses ? "a call makes more accesses than can be recorded"
+                                           : nullptr;
   }
 
-  void expand(const State& state, std::uint32_t number) {
-    if (visited_.size() > state_limit) return fail("more states than the limit allows", number);
+  void expand(const State& state) {
+    if (graph_.size() > state_limit) return fail("more states than the limit allows", graph_.way());
     for (unsigned t = 0; t < threads_ && result_.ok(); ++t) {
       if (!running(state, t)) continue;
       const Actor& actor = state.actors[t];
       const bool follows = scenario_.impatient && t != 0;
       const bool waits =
           is_peer(t) ? actor.at == PeerAt::wait : follows && actor.at == BlockAt::poll;
-      const bool may_be_released = waits && actor.size == 0;
+      const bool may_be_released = waits && actor.log.size == 0;
       for (unsigned choice = 0, choices = 1; choice < choices; ++choice)
-        follow(state, number,
-               {static_cast<std::uint8_t>(t), static_cast<std::uint8_t>(choice), false}, choices);
+        follow(state, {static_cast<std::uint8_t>(t), static_cast<std::uint8_t>(choice), false},
+               choices);
       if (may_be_released) {
         unsigned one = 1;
-        follow(state, number, {static_cast<std::uint8_t>(t), 0, true}, one);
+        follow(state, {static_cast<std::uint8_t>(t), 0, true}, one);
       }
     }
   }
 
-  void follow(const State& state, std::uint32_t number, const Step& step, unsigned& choices) {
+  void follow(const State& state, const Step& step, unsigned& choices) {
     if (!result_.ok()) return;
     State next = state;
-    if (const char* fault = apply(next, step, choices)) return fail(fault, number, &step);
-    edges_.emplace_back(add(next, number, step), number);
+    const char* fault = apply(next, step, choices);
+    if (fault == nullptr) return add(next, step);
+    auto way = graph_.way();
+    way.push_back(step);
+    fail(fault, way);
   }
 
-  void check_ends_reachable() {
-    std::sort(edges_.begin(), edges_.end());
-    std::vector<bool> reached(visited_.size(), false);
-    std::vector<std::uint32_t> open = ends_;
-    for (const std::uint32_t end : ends_) reached[end] = true;
-    while (!open.empty()) {
-      const std::uint32_t number = open.back();
-      open.pop_back();
-      for (auto edge = std::lower_bound(edges_.begin(), edges_.end(), std::pair{number, 0u});
-           edge != edges_.end() && edge->first == number; ++edge) {
-        if (reached[edge->second]) continue;
-        reached[edge->second] = true;
-        open.push_back(edge->second);
-      }
-    }
-    const auto stuck = std::find(reached.begin(), reached.end(), false);
-    if (stuck != reached.end())
-      fail("cannot end from here", static_cast<std::uint32_t>(stuck - reached.begin()));
-  }
-
-  void fail(const char* what, std::uint32_t number, const Step* last = nullptr) {
-    std::vector<Step> path;
-    if (last != nullptr) path.push_back(*last);
-    for (std::uint32_t at = number; at != 0; at = origins_[at].first)
-      path.push_back(origins_[at].second);
-    std::reverse(path.begin(), path.end());
+  void fail(const char* what, const std::vector<Step>& way) {
     result_.failure = std::string(what) + "\n";
     State state;
     state.memory = Memory(shape_);
-    for (const Step& step : path) {
+    for (const Step& step : way) {
       const Actor& actor = state.actors[step.thread];
       std::string line = (is_peer(step.thread) ? std::string("  peer")
                                                : "  block " + std::to_string(step.thread)) +
@@ -193,11 +159,7 @@ class Search {
   const unsigned threads_;
   Shape shape_;
   Result result_;
-  Visited visited_;
-  std::deque<State> frontier_;
-  std::vector<std::pair<std::uint32_t, Step>> origins_;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> edges_;  // to, from
-  std::vector<std::uint32_t> ends_;
+  Graph<State, Step> graph_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 // next access.
 #pragma once
 
+#include "protocol/model/replay.hpp"
 #include "protocol/port.hpp"
 #include "protocol/team/world.hpp"
 
@@ -11,10 +12,7 @@ namespace penstock::explorer::teams {
 using protocol::Epoch;
 
 constexpr unsigned most_parts = 3;
-constexpr unsigned most_accesses = 32;  // of one call
 
-// A call of a thread is run again from its beginning for each access; what it has read is replayed.
-// What it changes here counts when it has run to its end.
 struct Actor {
   std::uint8_t at = 0;
   std::uint8_t epoch = 1;
@@ -23,8 +21,7 @@ struct Actor {
   bool untold = false;
   bool tells_host = false;
   bool late = false;  // it has come after the peer had closed, and has not looked
-  std::uint8_t size = 0;
-  std::array<Value, most_accesses> log{};
+  Log log;
 };
 
 // What no processor sees.
@@ -50,63 +47,18 @@ struct Places {
   static constexpr unsigned count = buffer + most_parts;  // the buffer is the peer's; ours is cells
 };
 
-class Hands {
+class Hands : public Replay {
  public:
   Hands(State& all, unsigned number, unsigned choice, std::string* text)
-      : state(all),
-        thread(number),
-        actor(all.actors[number]),
-        choice_(choice),
-        text_(text),
-        fresh_(actor.size == 0) {}
+      : Replay(all.memory, number, all.actors[number].log, choice, text),
+        state(all),
+        actor(all.actors[number]) {}
 
-  Value load(unsigned place, Order order, const char* name);
-  void store(unsigned place, Order order, unsigned value, const char* name);
-  // For words of several writers.
-  Value exchange(unsigned place, Order order, unsigned value, const char* name);
-  template <class Change>
-  Value modify(unsigned place, Order order, Change change, const char* name) {  // the value before
-    return step("changes ", name, [&] {
-      const Value before = state.memory.newest(place);
-      state.memory.exchange(thread, place, order, static_cast<Value>(change(before)));
-      return before;
-    });
-  }
-  void fence(Order order);
   Value read_own(unsigned part);
   void write_own(unsigned part, Value value);
-  void fail(const char* what) {
-    if (live() && fault == nullptr) fault = what;
-  }
-  // Whether what the call does now is done for the first time.
-  bool live() const { return !stopped && (performed_ || fresh_); }
 
   State& state;
-  const unsigned thread;
   Actor& actor;
-  unsigned choices = 1;
-  bool stopped = false;
-  const char* fault = nullptr;
-
- private:
-  template <class Access>
-  Value step(const char* verb, const char* name, Access access) {
-    if (position_ < actor.size) return actor.log[position_++];
-    if (performed_ || actor.size == most_accesses) stopped = true;
-    if (stopped) return 0;
-    performed_ = true;
-    const Value value = access();
-    actor.log[actor.size++] = value;
-    ++position_;
-    if (text_ != nullptr) *text_ += std::string(verb) + name + " " + std::to_string(value) + "; ";
-    return value;
-  }
-
-  unsigned choice_;
-  std::string* text_;
-  unsigned position_ = 0;
-  bool performed_ = false;
-  bool fresh_;
 };
 
 }  // namespace penstock::explorer::teams
