@@ -280,6 +280,48 @@ PST_API int PST_Recv_init(void* buf, int count, MPI_Datatype datatype, int sourc
  * Source: ST III-D. */
 PST_API int PST_Request_free(MPI_Request* request);
 
+/* ---- Collectives ------------------------------------------------------------------------------
+ */
+
+/* A collective as a persistent request: made once, matched once (PST_Match and its kin), started
+ * and waited for on queues like a message. All members of `comm` make their collectives in the same
+ * order, and start each equally often. The functions of MPI-4 (MPI_Allreduce_init and so on) make
+ * requests that can be matched, too, where MPI has them; these exist on any MPI, and MPI_Start does
+ * nothing with their requests. Arguments as in MPI, MPI_IN_PLACE among them; counts and
+ * displacements are in elements, and arrays are copied. `info` may have `penstock_algorithm`, the
+ * same on all members (docs/collectives.md), or be MPI_INFO_NULL. Memory of the host, datatypes
+ * without gaps; reductions take integers and floating-point numbers of 4 or 8 bytes, and MPI_SUM,
+ * MPI_PROD, MPI_MIN, MPI_MAX, MPI_BAND, MPI_BOR and MPI_BXOR. Do not block. What cannot be served,
+ * and what does not fit between members, is an error of the match, and the same on all members.
+ * Errors here: PST_ERROR_ARGUMENT, PST_ERROR_MPI, PST_ERROR_NOT_INITIALIZED. Source: Penstock. */
+PST_API int PST_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request);
+PST_API int PST_Bcast_init(void* buf, MPI_Count count, MPI_Datatype datatype, int root,
+                           MPI_Comm comm, MPI_Info info, MPI_Request* request);
+PST_API int PST_Reduce_init(const void* sendbuf, void* recvbuf, MPI_Count count,
+                            MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm,
+                            MPI_Info info, MPI_Request* request);
+PST_API int PST_Allgather_init(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                               void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+                               MPI_Comm comm, MPI_Info info, MPI_Request* request);
+PST_API int PST_Alltoall_init(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                              void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+                              MPI_Comm comm, MPI_Info info, MPI_Request* request);
+PST_API int PST_Alltoallv_init(const void* sendbuf, const MPI_Count sendcounts[],
+                               const MPI_Aint sdispls[], MPI_Datatype sendtype, void* recvbuf,
+                               const MPI_Count recvcounts[], const MPI_Aint rdispls[],
+                               MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                               MPI_Request* request);
+PST_API int PST_Allreduce_init(const void* sendbuf, void* recvbuf, MPI_Count count,
+                               MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
+                               MPI_Request* request);
+PST_API int PST_Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, MPI_Count recvcount,
+                                          MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
+                                          MPI_Info info, MPI_Request* request);
+/* Copies the name of the algorithm that a matched collective has ("doubling"), cut to size-1
+ * characters and terminated; "" for a message. Does not block. Errors: PST_ERROR_ARGUMENT,
+ * PST_ERROR_REQUEST, PST_ERROR_NOT_MATCHED. Source: Penstock. */
+PST_API int PST_Request_algorithm(MPI_Request request, char* name, int size);
+
 /* ---- Matching -------------------------------------------------------------------------------- */
 
 /* Pairs persistent sends and receives with those that their peers hand to match, permanently until

@@ -1,17 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
-// Persistent collectives and partitioned messages are recorded with their kind, so that matching
-// one fails with an error that names it.
+// Persistent collectives are recorded with their arguments; those that cannot be matched, and
+// partitioned messages, with their kind, so that matching one fails with an error that names it.
+#include <iterator>
+#include <vector>
+
+#include "api/collectives.hpp"
 #include "api/recording_guard.hpp"
+#include "group/mpi_handle.hpp"
 #include "penstock_recorder_config.h"
 
 namespace {
 
+namespace coll = penstock::coll;
 using penstock::core::RequestKind;
 
 [[maybe_unused]] int recorded(RequestKind kind, const char* call, MPI_Comm comm,
                               const MPI_Request* request, int code) {
   if (code == MPI_SUCCESS) penstock::api::record_unmatchable(kind, call, comm, *request);
   return code;
+}
+
+// `fill` has the call's data.
+template <class Fill>
+[[maybe_unused]] int recorded(coll::CollectiveKind kind, const char* call, MPI_Comm comm,
+                              MPI_Info info, const MPI_Request* request, int code, Fill&& fill) {
+  if (code != MPI_SUCCESS) return code;
+  penstock::api::recording(call, "the request is not recorded and cannot be matched", [&] {
+    penstock::api::CollectiveArguments arguments;
+    arguments.kind = kind;
+    arguments.call = call;
+    arguments.comm = comm;
+    arguments.info = info;
+    fill(arguments);
+    penstock::api::record_collective(arguments, *request);
+  });
+  return code;
+}
+
+// As many counts, or displacements, as the communicator has ranks.
+template <class To, class From>
+[[maybe_unused]] std::vector<To> numbers_of(const From* numbers, MPI_Comm comm) {
+  int ranks = 0;
+  PMPI_Comm_size(comm, &ranks);
+  return numbers == nullptr ? std::vector<To>() : std::vector<To>(numbers, numbers + ranks);
+}
+
+// The program may change its arrays after the call.
+template <class Count, class Displacement>
+[[maybe_unused]] int recorded_alltoallv(const char* call, const void* sendbuf,
+                                        const Count* sendcounts, const Displacement* sdispls,
+                                        MPI_Datatype sendtype, void* recvbuf,
+                                        const Count* recvcounts, const Displacement* rdispls,
+                                        MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                                        const MPI_Request* request, int code) {
+  const bool in_place = sendbuf == MPI_IN_PLACE;
+  const auto send_counts = numbers_of<MPI_Count>(in_place ? nullptr : sendcounts, comm);
+  const auto send_places = numbers_of<MPI_Aint>(in_place ? nullptr : sdispls, comm);
+  const auto receive_counts = numbers_of<MPI_Count>(recvcounts, comm);
+  const auto receive_places = numbers_of<MPI_Aint>(rdispls, comm);
+  return recorded(coll::CollectiveKind::alltoallv, call, comm, info, request, code,
+                  [&](penstock::api::CollectiveArguments& arguments) {
+                    arguments.sends = {sendbuf, send_counts, send_places, sendtype};
+                    arguments.receives = {recvbuf, receive_counts, receive_places, recvtype};
+                  });
 }
 
 }  // namespace
@@ -40,11 +91,20 @@ int MPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype data
                     P##name(PENSTOCK_STRIP arguments, comm, info, request));                \
   }
 
+// One that can be matched: `data` says what of the arguments is the data.
+#define PENSTOCK_MATCHED(kind, name, parameters, arguments, data)                            \
+  int name(PENSTOCK_STRIP parameters, MPI_Comm comm, MPI_Info info, MPI_Request* request) {  \
+    return recorded(coll::CollectiveKind::kind, #name, comm, info, request,                  \
+                    P##name(PENSTOCK_STRIP arguments, comm, info, request),                  \
+                    [&](penstock::api::CollectiveArguments& call) { PENSTOCK_STRIP data; }); \
+  }
+
 // All of them, with counts as int or MPI_Count (and displacements as int or MPI_Aint).
 #define PENSTOCK_COLLECTIVES(suffix, Count, Displacement)                                          \
-  PENSTOCK_COLLECTIVE(MPI_Bcast_init##suffix,                                                      \
-                      (void* buffer, Count count, MPI_Datatype datatype, int root),                \
-                      (buffer, count, datatype, root))                                             \
+  PENSTOCK_MATCHED(bcast, MPI_Bcast_init##suffix,                                                  \
+                   (void* buffer, Count count, MPI_Datatype datatype, int root),                   \
+                   (buffer, count, datatype, root),                                                \
+                   (call.receive = {buffer, count, datatype}, call.root = root))                   \
   PENSTOCK_COLLECTIVE(MPI_Gather_init##suffix,                                                     \
                       (const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, \
                        Count recvcount, MPI_Datatype recvtype, int root),                          \
@@ -63,25 +123,56 @@ int MPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype data
       (const void* sendbuf, const Count sendcounts[], const Displacement displs[],                 \
        MPI_Datatype sendtype, void* recvbuf, Count recvcount, MPI_Datatype recvtype, int root),    \
       (sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root))                 \
-  PENSTOCK_COLLECTIVE(MPI_Reduce_init##suffix,                                                     \
-                      (const void* sendbuf, void* recvbuf, Count count, MPI_Datatype datatype,     \
-                       MPI_Op op, int root),                                                       \
-                      (sendbuf, recvbuf, count, datatype, op, root))                               \
-  PENSTOCK_REDUCTION(Allreduce, suffix, Count count, count)                                        \
+  PENSTOCK_MATCHED(reduce, MPI_Reduce_init##suffix,                                                \
+                   (const void* sendbuf, void* recvbuf, Count count, MPI_Datatype datatype,        \
+                    MPI_Op op, int root),                                                          \
+                   (sendbuf, recvbuf, count, datatype, op, root),                                  \
+                   (call.send.buffer = sendbuf, call.receive = {recvbuf, count, datatype},         \
+                    call.op = op, call.root = root))                                               \
+  PENSTOCK_MATCHED_REDUCTION(allreduce, Allreduce, suffix, Count)                                  \
   PENSTOCK_REDUCTION(Scan, suffix, Count count, count)                                             \
   PENSTOCK_REDUCTION(Exscan, suffix, Count count, count)                                           \
   PENSTOCK_REDUCTION(Reduce_scatter, suffix, const Count recvcounts[], recvcounts)                 \
-  PENSTOCK_REDUCTION(Reduce_scatter_block, suffix, Count recvcount, recvcount)                     \
-  PENSTOCK_ALLGATHER(Allgather, suffix, Count)                                                     \
-  PENSTOCK_ALLGATHER(Alltoall, suffix, Count)                                                      \
+  PENSTOCK_MATCHED_REDUCTION(reduce_scatter_block, Reduce_scatter_block, suffix, Count)            \
+  PENSTOCK_MATCHED_BLOCKS(allgather, Allgather, suffix, Count)                                     \
+  PENSTOCK_MATCHED_BLOCKS(alltoall, Alltoall, suffix, Count)                                       \
   PENSTOCK_ALLGATHER(Neighbor_allgather, suffix, Count)                                            \
   PENSTOCK_ALLGATHER(Neighbor_alltoall, suffix, Count)                                             \
   PENSTOCK_ALLGATHERV(Allgatherv, suffix, Count, Displacement)                                     \
   PENSTOCK_ALLGATHERV(Neighbor_allgatherv, suffix, Count, Displacement)                            \
-  PENSTOCK_ALLTOALLV(Alltoallv, suffix, Count, Displacement)                                       \
+  PENSTOCK_MATCHED_ALLTOALLV(suffix, Count, Displacement)                                          \
   PENSTOCK_ALLTOALLV(Neighbor_alltoallv, suffix, Count, Displacement)                              \
   PENSTOCK_ALLTOALLW(Alltoallw, suffix, Count, Displacement)                                       \
   PENSTOCK_ALLTOALLW(Neighbor_alltoallw, suffix, Count, MPI_Aint)
+
+#define PENSTOCK_MATCHED_REDUCTION(kind, verb, suffix, Count)                              \
+  PENSTOCK_MATCHED(                                                                        \
+      kind, MPI_##verb##_init##suffix,                                                     \
+      (const void* sendbuf, void* recvbuf, Count count, MPI_Datatype datatype, MPI_Op op), \
+      (sendbuf, recvbuf, count, datatype, op),                                             \
+      (call.send.buffer = sendbuf, call.receive = {recvbuf, count, datatype}, call.op = op))
+
+#define PENSTOCK_MATCHED_BLOCKS(kind, verb, suffix, Count)                         \
+  PENSTOCK_MATCHED(                                                                \
+      kind, MPI_##verb##_init##suffix,                                             \
+      (const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, \
+       Count recvcount, MPI_Datatype recvtype),                                    \
+      (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype),                \
+      (call.send = {sendbuf, sendcount, sendtype}, call.receive = {recvbuf, recvcount, recvtype}))
+
+#define PENSTOCK_MATCHED_ALLTOALLV(suffix, Count, Displacement)                                  \
+  int MPI_Alltoallv_init##suffix(const void* sendbuf, const Count sendcounts[],                  \
+                                 const Displacement sdispls[], MPI_Datatype sendtype,            \
+                                 void* recvbuf, const Count recvcounts[],                        \
+                                 const Displacement rdispls[], MPI_Datatype recvtype,            \
+                                 MPI_Comm comm, MPI_Info info, MPI_Request* request) {           \
+    const int code =                                                                             \
+        PMPI_Alltoallv_init##suffix(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, \
+                                    rdispls, recvtype, comm, info, request);                     \
+    return recorded_alltoallv("MPI_Alltoallv_init" #suffix, sendbuf, sendcounts, sdispls,        \
+                              sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info,      \
+                              request, code);                                                    \
+  }
 
 #define PENSTOCK_REDUCTION(verb, suffix, count_parameter, count_argument)                      \
   PENSTOCK_COLLECTIVE(                                                                         \
@@ -120,8 +211,8 @@ int MPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype data
 
 #if PENSTOCK_HAVE_MPI_Bcast_init
 int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  return recorded(RequestKind::collective, "MPI_Barrier_init", comm, request,
-                  PMPI_Barrier_init(comm, info, request));
+  return recorded(coll::CollectiveKind::barrier, "MPI_Barrier_init", comm, info, request,
+                  PMPI_Barrier_init(comm, info, request), [](auto&) {});
 }
 PENSTOCK_COLLECTIVES(, int, int)
 #endif

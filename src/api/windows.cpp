@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "api/basic_types.hpp"
 #include "api/members.hpp"
 #include "base/forked.hpp"
 #include "base/log.hpp"
@@ -97,71 +98,6 @@ WindowPart part_of(MPI_Win win) {
   const int* const unit = attribute<int>(win, MPI_WIN_DISP_UNIT);
   return {attribute<void>(win, MPI_WIN_BASE), size == nullptr ? 0 : *size,
           unit == nullptr ? 1 : *unit};
-}
-
-// Types that need no look at MPI, and which of them an accumulate takes.
-struct BasicType {
-  MPI_Datatype type;
-  std::size_t bytes;
-  std::optional<Element> element;
-};
-template <class T>
-BasicType number(MPI_Datatype type) {
-  using enum Element;
-  if constexpr (std::is_floating_point_v<T>)
-    return {type, sizeof(T), sizeof(T) == 4 ? float32 : float64};
-  else if constexpr (std::is_signed_v<T>)
-    return {type, sizeof(T), sizeof(T) == 4 ? int32 : int64};
-  else
-    return {type, sizeof(T), sizeof(T) == 4 ? uint32 : uint64};
-}
-const BasicType* basic_type(MPI_Datatype type) noexcept {
-  static const BasicType types[] = {{MPI_BYTE, 1, {}},
-                                    {MPI_CHAR, 1, {}},
-                                    number<double>(MPI_DOUBLE),
-                                    number<float>(MPI_FLOAT),
-                                    number<int>(MPI_INT),
-                                    number<unsigned>(MPI_UNSIGNED),
-                                    number<long>(MPI_LONG),
-                                    number<unsigned long>(MPI_UNSIGNED_LONG),
-                                    number<long long>(MPI_LONG_LONG),
-                                    number<unsigned long long>(MPI_UNSIGNED_LONG_LONG),
-                                    number<std::int32_t>(MPI_INT32_T),
-                                    number<std::uint32_t>(MPI_UINT32_T),
-                                    number<std::int64_t>(MPI_INT64_T),
-                                    number<std::uint64_t>(MPI_UINT64_T),
-                                    number<MPI_Aint>(MPI_AINT),
-                                    number<MPI_Offset>(MPI_OFFSET),
-                                    number<MPI_Count>(MPI_COUNT)};
-  for (const BasicType& known : types)
-    if (known.type == type) return &known;
-  return nullptr;
-}
-
-Element element_of(MPI_Datatype type) {
-  const BasicType* const known = basic_type(type);
-  if (known == nullptr || !known->element)
-    throw Error(ErrorKind::unsupported,
-                "an accumulate takes integers and floating-point numbers of 4 or 8 bytes");
-  return *known->element;
-}
-
-Reduction reduction_of(MPI_Op op, Element element) {
-  static const std::pair<MPI_Op, Reduction> reductions[] = {
-      {MPI_REPLACE, Reduction::replace}, {MPI_SUM, Reduction::sum},
-      {MPI_PROD, Reduction::product},    {MPI_MIN, Reduction::min},
-      {MPI_MAX, Reduction::max},         {MPI_BAND, Reduction::bit_and},
-      {MPI_BOR, Reduction::bit_or},      {MPI_BXOR, Reduction::bit_xor}};
-  for (const auto& [known, reduction] : reductions) {
-    if (op != known) continue;
-    const bool floating = element == Element::float32 || element == Element::float64;
-    if (floating && reduction >= Reduction::bit_and)
-      throw Error(ErrorKind::argument, "floating-point numbers have no bits to combine");
-    return reduction;
-  }
-  throw Error(ErrorKind::unsupported,
-              "an accumulate takes MPI_REPLACE, MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX, MPI_BAND, "
-              "MPI_BOR and MPI_BXOR");
 }
 
 // Where a side's bytes begin, from the address that the call names, and how many there are.
@@ -391,8 +327,10 @@ void list_operation(rma::Window& window, Verb verb, void* origin, const TypedCou
   operation.verb = verb;
   operation.origin = static_cast<std::byte*>(origin) + here.lowest;
   if (verb == Verb::accumulate) {
-    operation.element = element_of(theirs.type);
-    operation.reduction = reduction_of(op, operation.element);
+    operation.element = element_of(theirs.type, "an accumulate");
+    operation.reduction =
+        op == MPI_REPLACE ? transport::Reduction::replace
+                          : reduction_of(op, operation.element, "an accumulate takes MPI_REPLACE,");
     if (ours.type != theirs.type)
       throw Error(ErrorKind::argument, "an accumulate has one datatype at both sides");
   }

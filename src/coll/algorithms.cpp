@@ -50,29 +50,29 @@ constexpr Algorithm reduce_scatter_blocks[] = {{"pairs", always, pairs_reduce_sc
 
 }  // namespace
 
-std::span<const Algorithm> algorithms(Collective collective) {
+std::span<const Algorithm> algorithms(CollectiveKind collective) {
   switch (collective) {
-    case Collective::barrier:
+    case CollectiveKind::barrier:
       return barriers;
-    case Collective::bcast:
+    case CollectiveKind::bcast:
       return bcasts;
-    case Collective::reduce:
+    case CollectiveKind::reduce:
       return reduces;
-    case Collective::allgather:
+    case CollectiveKind::allgather:
       return allgathers;
-    case Collective::alltoall:
+    case CollectiveKind::alltoall:
       return alltoalls;
-    case Collective::alltoallv:
+    case CollectiveKind::alltoallv:
       return alltoallvs;
-    case Collective::allreduce:
+    case CollectiveKind::allreduce:
       return allreduces;
-    case Collective::reduce_scatter_block:
+    case CollectiveKind::reduce_scatter_block:
       break;
   }
   return reduce_scatter_blocks;
 }
 
-Choice choose(Collective collective, std::string_view name, const Shape& shape) {
+Choice choose(CollectiveKind collective, std::string_view name, const Shape& shape) {
   const std::span<const Algorithm> all = algorithms(collective);
   const auto found = std::find_if(all.begin(), all.end(),
                                   [&](const Algorithm& each) { return each.name == name; });

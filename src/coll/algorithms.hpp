@@ -10,7 +10,7 @@
 
 namespace penstock::coll {
 
-enum class Collective {
+enum class CollectiveKind {
   barrier,
   bcast,
   reduce,
@@ -28,13 +28,13 @@ struct Algorithm {
 };
 
 // The first one is flat: it serves wherever the ranks are.
-std::span<const Algorithm> algorithms(Collective collective);
+std::span<const Algorithm> algorithms(CollectiveKind collective);
 
 struct Choice {
   const Algorithm& algorithm;
   base::Verdict wish;  // whether the algorithm is the one that was wished for, or why not
 };
 
-Choice choose(Collective collective, std::string_view name, const Shape& shape);
+Choice choose(CollectiveKind collective, std::string_view name, const Shape& shape);
 
 }  // namespace penstock::coll

@@ -46,6 +46,7 @@ std::string MatchedRequest::label() const {
 }
 
 std::string MatchedRequest::label_of(const MatchResult* result) const {
+  if (recording_.collective) return recording_.collective->label();
   const bool known = result != nullptr && is_receive();
   const int peer = known ? result->source : recording_.peer;
   const int tag = known ? result->tag : recording_.tag;

@@ -16,7 +16,8 @@ namespace penstock::core {
 struct MatchResult {
   int source = null_rank;  // rank in the communicator; of a receive
   int tag = any_tag;
-  std::size_t bytes = 0;  // of the matched send
+  std::size_t bytes = 0;    // of the matched send
+  std::string algorithm{};  // of a collective
 };
 
 class MatchedRequest final : public StreamOperation {
@@ -48,6 +49,7 @@ class MatchedRequest final : public StreamOperation {
   }
   void match_failed() noexcept;
   using StreamOperation::give_up_plan;
+  using StreamOperation::release_plan;
   // Whether this process has ever matched one: until then MPI's calls need not look at their
   // requests.
   static bool any_matched() noexcept { return any_matched_.load(std::memory_order_relaxed); }

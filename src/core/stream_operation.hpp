@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device/stream.hpp"
@@ -95,6 +96,8 @@ class StreamOperation {
   // Before it is complete; `plan` is null where nothing is to be done.
   void take_plan(std::unique_ptr<transport::Plan> plan);
   transport::Plan* plan() const noexcept { return plan_.get(); }
+  // The caller's from now on.
+  std::unique_ptr<transport::Plan> release_plan() noexcept { return std::move(plan_); }
   // The other end hears that there is no pair after all.
   void give_up_plan() noexcept;
   void set_complete() noexcept { complete_.store(true, std::memory_order_release); }

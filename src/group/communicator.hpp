@@ -42,6 +42,7 @@ struct Communicator {
   std::atomic<std::int64_t> enqueued{0};
   std::atomic<CommunicatorPromise*> promise{nullptr};  // its maker's; null: none
   std::atomic<bool> left_to_mpi{false};                // with a barrier of ours that has not ended
+  std::atomic<std::uint64_t> collectives{0};           // that have been made to be matched
   std::string name;  // "MPI_COMM_WORLD", MPI_Comm_get_name's answer, or "communicator 1a2b3c4d"
 };
 

@@ -111,6 +111,21 @@ TYPED(PST_Enqueue_send, const void*, int, MPI_Datatype, int, int, MPI_Comm, PST_
       MPI_Request*);
 TYPED(PST_Enqueue_recv, void*, int, MPI_Datatype, int, int, MPI_Comm, PST_Queue, MPI_Request*);
 TYPED(PST_Enqueue_trigger, PST_Queue);
+TYPED(PST_Barrier_init, MPI_Comm, MPI_Info, MPI_Request*);
+TYPED(PST_Bcast_init, void*, MPI_Count, MPI_Datatype, int, MPI_Comm, MPI_Info, MPI_Request*);
+TYPED(PST_Reduce_init, const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, int, MPI_Comm, MPI_Info,
+      MPI_Request*);
+TYPED(PST_Allgather_init, const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype,
+      MPI_Comm, MPI_Info, MPI_Request*);
+TYPED(PST_Alltoall_init, const void*, MPI_Count, MPI_Datatype, void*, MPI_Count, MPI_Datatype,
+      MPI_Comm, MPI_Info, MPI_Request*);
+TYPED(PST_Alltoallv_init, const void*, const MPI_Count*, const MPI_Aint*, MPI_Datatype, void*,
+      const MPI_Count*, const MPI_Aint*, MPI_Datatype, MPI_Comm, MPI_Info, MPI_Request*);
+TYPED(PST_Allreduce_init, const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Info,
+      MPI_Request*);
+TYPED(PST_Reduce_scatter_block_init, const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm,
+      MPI_Info, MPI_Request*);
+TYPED(PST_Request_algorithm, MPI_Request, char*, int);
 TYPED(PST_Alloc_mem, MPI_Aint, MPI_Info, void*);
 TYPED(PST_Free_mem, void*);
 TYPED(PST_Win_attach, MPI_Win);
@@ -176,6 +191,15 @@ static const Function table[] = {
     (Function)PST_Enqueue_send,
     (Function)PST_Enqueue_recv,
     (Function)PST_Enqueue_trigger,
+    (Function)PST_Barrier_init,
+    (Function)PST_Bcast_init,
+    (Function)PST_Reduce_init,
+    (Function)PST_Allgather_init,
+    (Function)PST_Alltoall_init,
+    (Function)PST_Alltoallv_init,
+    (Function)PST_Allreduce_init,
+    (Function)PST_Reduce_scatter_block_init,
+    (Function)PST_Request_algorithm,
     (Function)PST_Alloc_mem,
     (Function)PST_Free_mem,
     (Function)PST_Win_attach,

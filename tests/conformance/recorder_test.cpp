@@ -15,7 +15,6 @@
 namespace penstock::test {
 namespace {
 
-
 // Matches a send and a receive, and runs them once.
 void run_pair(MPI_Request& send, MPI_Request& receive) {
   std::array<MPI_Request, 2> requests{send, receive};
@@ -204,7 +203,8 @@ TEST(Recorder, CountsOfMpiCount) {
 TEST(Recorder, CollectiveAndPartitionedRequestsCannotMatch) {
   int value = 0;
   MPI_Request collective, partitioned;
-  MPI_Bcast_init(&value, 1, MPI_INT, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &collective);
+  MPI_Scan_init(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL,
+                &collective);
   EXPECT_PST_KIND(PST_Match(&collective, MPI_STATUS_IGNORE), PST_ERROR_UNSUPPORTED);
   MPI_Psend_init(&value, 1, 1, MPI_INT, rank(), 0, MPI_COMM_WORLD, MPI_INFO_NULL, &partitioned);
   EXPECT_PST_KIND(PST_Match(&partitioned, MPI_STATUS_IGNORE), PST_ERROR_UNSUPPORTED);

@@ -37,12 +37,6 @@ void receive(Lane& lane, std::vector<std::byte>& in, int from, MPI_Request* requ
                   "PST_Enqueue_recv");
 }
 
-bool told(const char* what) {
-  char text[2048] = "";
-  PST_Last_error(text, sizeof text);
-  return std::string(text).find(what) != std::string::npos;
-}
-
 }  // namespace
 
 // Rank 1 dies on its stream after some exchanges; rank 0 waits for a message that will not come

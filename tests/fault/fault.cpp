@@ -41,6 +41,12 @@ void require_success(int code, const std::string& what) {
   if (code != MPI_SUCCESS) require(false, what + " should succeed: " + describe(code));
 }
 
+bool told(const char* what) {
+  char text[2048] = "";
+  PST_Last_error(text, sizeof text);
+  return std::string(text).find(what) != std::string::npos;
+}
+
 void require_kind(int code, PST_Error kind, const std::string& what) {
   PST_Error found = PST_ERROR_NONE;
   PST_Error_kind(code, &found);

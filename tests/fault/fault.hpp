@@ -32,6 +32,7 @@ void say(const std::string& text);                      // one line with the ran
 void require(bool condition, const std::string& text);  // ends the job with a message
 void require_success(int code, const std::string& what);
 void require_kind(int code, PST_Error kind, const std::string& what);
+bool told(const char* what);  // by the last error
 // Ends this process without MPI_Finalize, which a lost peer would hold up.
 [[noreturn]] void content_and_gone();
 void meet();
@@ -74,6 +75,8 @@ void silent_window_peer(const Job& job);
 void stopped_window_peer(const Job& job);
 void dead_enqueued_peer(const Job& job);
 void silent_enqueued_peer(const Job& job);
+void dead_member(const Job& job);
+void silent_member(const Job& job);
 void dead_context(const Job& job);
 void dead_lane_peer(const Job& job);
 void dead_parent(const Job& job);

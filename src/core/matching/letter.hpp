@@ -26,7 +26,12 @@ enum class LetterKind : std::uint8_t {
   invite,
   accept,
   revoke,
-  revoked
+  revoked,
+  join,
+  choice,
+  ready,
+  verdict,
+  leave
 };
 
 class LetterWriter {

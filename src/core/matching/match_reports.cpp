@@ -40,8 +40,10 @@ std::string Matcher::describe_matches() const {
   for (const auto& job : jobs_.open_jobs())
     for (const MatchedRequest* request : job->open)
       add([&] {
-        return fmt::format("{} waits for its other half, for {:.1f} s", request->label(),
-                           std::chrono::duration<double>(now - job->since).count());
+        return fmt::format(
+            "{} waits for {}, for {:.1f} s", request->label(),
+            request->recording().collective ? group_.missing(*request) : "its other half",
+            std::chrono::duration<double>(now - job->since).count());
       });
   receiver_.for_each_unexpected([&](const Envelope& envelope, std::size_t bytes) {
     add([&] {

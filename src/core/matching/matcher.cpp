@@ -22,7 +22,8 @@ Matcher::Matcher(const base::Settings& settings, group::World& world, group::Mai
       mailbox_(mailbox),
       letters_(world, mailbox),
       sender_({transports, letters_, jobs_, pairs_, settings.check}),
-      receiver_({transports, letters_, jobs_, pairs_, settings.check}, world.rank()) {}
+      receiver_({transports, letters_, jobs_, pairs_, settings.check}, world.rank()),
+      group_({transports, letters_, jobs_, pairs_, settings.check}, sender_, receiver_) {}
 
 Matcher::~Matcher() {
   stop_driving();
@@ -35,12 +36,11 @@ void Matcher::check(const MatchedRequest& request) const {
   const auto refuse = [&](ErrorKind kind, const std::string& text) {
     throw RequestError(request, kind, text);
   };
-  if (recording.kind == RequestKind::collective)
+  if (recording.kind == RequestKind::collective && !recording.collective)
     refuse(ErrorKind::unsupported,
-           fmt::format(
-               " cannot be matched: persistent collectives ({}) are not supported yet; start it "
-               "with MPI_Start",
-               recording.call));
+           fmt::format(" cannot be matched: {} is a collective that only MPI carries out: start it "
+                       "with MPI_Start",
+                       recording.call));
   if (recording.kind == RequestKind::partitioned)
     refuse(ErrorKind::unsupported,
            fmt::format(" cannot be matched: {} makes a partitioned request, and only persistent "
@@ -106,6 +106,8 @@ void Matcher::post(MatchedRequest& request, const std::shared_ptr<MatchJob>& job
     if (request.recording().peer == null_rank) {
       request.take_match({null_rank, any_tag, 0}, nullptr, "null");
       jobs_.succeed(request, *job);
+    } else if (request.recording().collective) {
+      group_.post(request, job);
     } else if (request.is_receive()) {
       receiver_.post(request, job);
     } else {
@@ -119,7 +121,9 @@ void Matcher::post(MatchedRequest& request, const std::shared_ptr<MatchJob>& job
 // ---- Giving up
 
 void Matcher::give_up(MatchedRequest& request, MatchJob& job, const Error& error) {
-  if (request.is_receive())
+  if (request.recording().collective)
+    group_.give_up(request, job, error);
+  else if (request.is_receive())
     receiver_.give_up(request, job, error);
   else
     sender_.give_up(request, job, error);
@@ -175,8 +179,7 @@ void Matcher::give_up_lost_causes(std::chrono::steady_clock::time_point now) {
   });
 }
 
-std::optional<Error> Matcher::lost_cause(const MatchedRequest& request, bool late) const {
-  const int peer = request.recording().peer_world;
+std::optional<Error> Matcher::lost_with(int peer, const MatchedRequest& request) const {
   const auto cannot = [&](ErrorKind kind, std::string_view why) {
     return base::error_by(
         kind, [&] { return fmt::format("{} cannot be matched: {}", request.label(), why); });
@@ -188,14 +191,34 @@ std::optional<Error> Matcher::lost_cause(const MatchedRequest& request, bool lat
                   "MPI has failed to carry a letter to or from the peer; see the log");
   if (const std::string* const why = letters_.why_lost(peer))
     return cannot(ErrorKind::internal, *why);
+  return std::nullopt;
+}
+
+std::optional<Error> Matcher::lost_cause(const MatchedRequest& request, bool late) const {
+  const auto& collective = request.recording().collective;
+  const double limit = static_cast<double>(settings_.timeout.count()) / 1000.0;
+  if (!collective) {
+    if (auto lost = lost_with(request.recording().peer_world, request)) return lost;
+  } else {
+    for (const int member : collective->members())
+      if (auto lost = lost_with(member, request)) return lost;
+  }
   if (!late) return std::nullopt;
+  if (collective)
+    return base::error_by(ErrorKind::timeout, [&] {
+      return fmt::format(
+          "{} has not been matched within PENSTOCK_TIMEOUT ({} s): {} of {} must hand it to "
+          "match, where each member makes its collectives in the same order; SIGUSR1 prints what "
+          "a rank waits for",
+          request.label(), limit, group_.missing(request), request.recording().communicator->name);
+    });
   return base::error_by(ErrorKind::timeout, [&] {
     return fmt::format(
         "{} has not been matched within PENSTOCK_TIMEOUT ({} s): see that its other half is handed "
         "to match, with the same tag and communicator, and that neither rank waits for the other "
         "before that (one PST_Matchall takes all that they exchange); SIGUSR1 prints what a rank "
         "waits for",
-        request.label(), static_cast<double>(settings_.timeout.count()) / 1000.0);
+        request.label(), limit);
   });
 }
 
@@ -210,7 +233,7 @@ void Matcher::read(int rank, std::span<const std::byte> bytes) {
   try {
     LetterReader letter(bytes);
     kind = letter.value<LetterKind>();
-    if (kind > LetterKind::revoked) throw Error(ErrorKind::internal, "a letter of an unknown kind");
+    if (kind > LetterKind::leave) throw Error(ErrorKind::internal, "a letter of an unknown kind");
     LetterReader whole = letter;
     id = letter.value<std::uint64_t>();
     read(rank, kind, whole);
@@ -245,6 +268,16 @@ void Matcher::read(int rank, LetterKind kind, LetterReader& letter) {
       return sender_.read_revoke(rank, letter);
     case LetterKind::revoked:
       return receiver_.read_revoked(letter);
+    case LetterKind::join:
+      return group_.read_join(rank, letter);
+    case LetterKind::choice:
+      return group_.read_choice(letter);
+    case LetterKind::ready:
+      return group_.read_ready(rank, letter);
+    case LetterKind::verdict:
+      return group_.read_verdict(letter);
+    case LetterKind::leave:
+      return group_.read_leave(rank, letter);
   }
 }
 
@@ -256,6 +289,7 @@ void Matcher::cannot_read(int rank, LetterKind kind, std::uint64_t id, const Err
     if (kind == LetterKind::confirm) receiver_.cannot_read_confirm(id, error);
     if (kind == LetterKind::invite) sender_.cannot_read_invite(rank, id);
     if (kind == LetterKind::accept) receiver_.cannot_read_accept(id, error);
+    if (kind >= LetterKind::join) group_.cannot_read(rank, kind, id, error);
   });
 }
 
@@ -300,6 +334,7 @@ void Matcher::drive(std::unique_lock<std::mutex> lock) {
   });
   send_letters();
   jobs_.end_settled(letters_);
+  move_on([&] { group_.advance(); });
   const MatchJobs::List ended = jobs_.take_ended();
   lock.unlock();
   MatchJobs::tell(ended);

@@ -45,6 +45,8 @@
 //   further receive of the envelope is invited, and answers wait for Confirm. An accepted send is
 //   taken from whoever has its offer here, and an offer that was kept for nothing goes to the next
 //   receive. What has been accepted for a receive that is gone is connected and closed.
+//
+// A collective is matched by a third party, the group of its members: match_group.hpp.
 #pragma once
 
 #include <chrono>
@@ -58,6 +60,7 @@
 #include <vector>
 
 #include "base/settings.hpp"
+#include "core/matching/match_group.hpp"
 #include "core/matching/match_receiver.hpp"
 #include "core/matching/match_sender.hpp"
 
@@ -124,6 +127,7 @@ class Matcher {
   void look_for_lost_causes();
   void give_up_lost_causes(std::chrono::steady_clock::time_point now);
   std::optional<base::Error> lost_cause(const MatchedRequest& request, bool late) const;
+  std::optional<base::Error> lost_with(int peer, const MatchedRequest& request) const;
   bool anybody_unreachable() const;
   void report_matches() const noexcept;
   std::string describe_matches() const;
@@ -139,6 +143,7 @@ class Matcher {
   MatchJobs jobs_;
   MatchSender sender_;
   MatchReceiver receiver_;
+  MatchGroup group_;
   Time next_look_{};  // for lost causes
   bool helper_stops_ = false;
   std::condition_variable helper_wakes_;  // with the lock

@@ -47,7 +47,7 @@ TEST(Allreduce, EveryAlgorithmHasTheBitsOfItsOrder) {
     for (const int nodes : divisors(ranks))
       for (int kind = 0; kind < 3; ++kind)
         for (const std::size_t count : {0, 1, 7, 100})
-          for (const Algorithm& algorithm : algorithms(Collective::allreduce)) {
+          for (const Algorithm& algorithm : algorithms(CollectiveKind::allreduce)) {
             Shape shape = placed(nodes, ranks / nodes, kind);
             shape.element = sizeof(float);
             shape.count = count;
@@ -58,7 +58,7 @@ TEST(Allreduce, EveryAlgorithmHasTheBitsOfItsOrder) {
 
 TEST(Allreduce, ManyElements) {
   for (const bool in_place : {false, true})
-    for (const Algorithm& algorithm : algorithms(Collective::allreduce)) {
+    for (const Algorithm& algorithm : algorithms(CollectiveKind::allreduce)) {
       Shape shape = placed(3, 2, 2);
       shape.element = sizeof(float);
       shape.count = (1 << 14) + 7;
@@ -90,7 +90,7 @@ TEST(ReduceScatterBlock, InRankOrder) {
           shape.count = count;
           shape.in_place = in_place;
           const Trial trial = reduce_scatter_trial(shape);
-          const Algorithm& algorithm = algorithms(Collective::reduce_scatter_block)[0];
+          const Algorithm& algorithm = algorithms(CollectiveKind::reduce_scatter_block)[0];
           EXPECT_EQ(run(trial, trial.schedules(algorithm), seed), "") << ranks << " " << count;
         }
 }

@@ -46,7 +46,7 @@ TEST(Alltoall, EveryAlgorithmBringsEveryByte) {
   std::minstd_rand seeds(1);
   for (const int ranks : numbers_of_ranks())
     each_placement(ranks, [&](Shape shape) {
-      for (const Algorithm& algorithm : algorithms(Collective::alltoall))
+      for (const Algorithm& algorithm : algorithms(CollectiveKind::alltoall))
         for (const std::size_t count : {0, 1, 7}) {
           if (shape.group > 1 && !has_parts(algorithm)) continue;
           shape.count = count;
@@ -57,7 +57,7 @@ TEST(Alltoall, EveryAlgorithmBringsEveryByte) {
 
 TEST(Alltoall, LongBlocks) {
   std::uint32_t seed = 0;
-  for (const Algorithm& algorithm : algorithms(Collective::alltoall))
+  for (const Algorithm& algorithm : algorithms(CollectiveKind::alltoall))
     for (int run = 0; run < 4; ++run) {
       Shape shape = placed(2, 4, 2);
       shape.group = shape.leader = 2;
@@ -69,7 +69,7 @@ TEST(Alltoall, LongBlocks) {
 TEST(Alltoallv, CountsWithZerosAndBlocksWithHoles) {
   std::uint32_t seed = 0;
   for (const int ranks : numbers_of_ranks())
-    for (const Algorithm& algorithm : algorithms(Collective::alltoallv))
+    for (const Algorithm& algorithm : algorithms(CollectiveKind::alltoallv))
       for (const std::size_t count : {0, 1, 7, 300})
         for (int run_number = 0; run_number < 8; ++run_number, ++seed) {
           Shape shape;
@@ -121,7 +121,7 @@ Sizes sizes_in_table(const Row& row, bool leads, std::size_t line) {
 }
 
 void expect_row(const Shape& shape, std::string_view name, const Row& row) {
-  const Choice choice = choose(Collective::alltoall, name, shape);
+  const Choice choice = choose(CollectiveKind::alltoall, name, shape);
   ASSERT_TRUE(choice.wish.yes) << choice.wish.why;
   const std::size_t line = shape.ranks * shape.bytes();
   std::size_t temporary = 0;
@@ -158,7 +158,7 @@ TEST(Alltoall, PairsSendABlockToEachOtherRank) {
         shape.ranks = ranks;
         shape.batch = batch;
         shape.count = 64;
-        const Choice choice = choose(Collective::alltoall, name, shape);
+        const Choice choice = choose(CollectiveKind::alltoall, name, shape);
         const Schedule schedule = choice.algorithm.schedule(shape, ranks / 2);
         EXPECT_EQ(sizes_of_sends(schedule), Sizes(ranks - 1, 64));
         EXPECT_EQ(schedule.temporary, 0U);
@@ -173,7 +173,7 @@ TEST(Alltoall, UsualPlacementsTakeFewLocalSteps) {
     Shape shape = placed(4, 6, kind);
     shape.count = 7;
     shape.leader = 3;
-    for (const Algorithm& algorithm : algorithms(Collective::alltoall)) {
+    for (const Algorithm& algorithm : algorithms(CollectiveKind::alltoall)) {
       std::size_t steps = 0;
       for (const Phase& phase : algorithm.schedule(shape, 0).phases) steps += phase.steps.size();
       EXPECT_LE(steps, 8U) << algorithm.name << " " << kind;

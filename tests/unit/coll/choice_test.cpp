@@ -12,7 +12,7 @@ namespace {
 TEST(CollectiveChoice, AWishThatServesIsTaken) {
   Shape shape = placed(2, 4, 1);
   shape.group = 2;
-  const Choice choice = choose(Collective::alltoall, "locality-aware", shape);
+  const Choice choice = choose(CollectiveKind::alltoall, "locality-aware", shape);
   EXPECT_EQ(choice.algorithm.name, "locality-aware");
   EXPECT_TRUE(choice.wish.yes);
 }
@@ -24,27 +24,27 @@ TEST(CollectiveChoice, UnequalNodesTakeTheFlatAlgorithm) {
   shape.index = {0, 1, 2, 0, 1};
   for (const std::string_view name :
        {"hierarchical", "multileader", "node-aware", "locality-aware", "multileader-locality"}) {
-    const Choice choice = choose(Collective::alltoall, name, shape);
+    const Choice choice = choose(CollectiveKind::alltoall, name, shape);
     EXPECT_EQ(choice.algorithm.name, "pairwise");
     EXPECT_EQ(choice.wish.why, "the nodes have from 2 to 3 ranks");
   }
-  EXPECT_EQ(choose(Collective::allreduce, "lanes", shape).algorithm.name, "two-shot");
+  EXPECT_EQ(choose(CollectiveKind::allreduce, "lanes", shape).algorithm.name, "two-shot");
 }
 
 TEST(CollectiveChoice, PartsThatDoNotDivideANodeTakeTheFlatAlgorithm) {
   Shape shape = placed(2, 4, 0);
   shape.group = shape.leader = 3;
-  EXPECT_EQ(choose(Collective::alltoall, "locality-aware", shape).wish.why,
+  EXPECT_EQ(choose(CollectiveKind::alltoall, "locality-aware", shape).wish.why,
             "groups of 3 do not divide the 4 of a node");
-  EXPECT_EQ(choose(Collective::alltoall, "multileader", shape).algorithm.name, "pairwise");
-  EXPECT_EQ(choose(Collective::alltoall, "node-aware", shape).algorithm.name, "node-aware");
+  EXPECT_EQ(choose(CollectiveKind::alltoall, "multileader", shape).algorithm.name, "pairwise");
+  EXPECT_EQ(choose(CollectiveKind::alltoall, "node-aware", shape).algorithm.name, "node-aware");
 }
 
 TEST(CollectiveChoice, AnUnknownNameTakesTheFlatAlgorithm) {
-  const Choice choice = choose(Collective::bcast, "nonsense", {});
+  const Choice choice = choose(CollectiveKind::bcast, "nonsense", {});
   EXPECT_EQ(choice.algorithm.name, "binomial");
   EXPECT_EQ(choice.wish.why, "no algorithm nonsense");
-  EXPECT_EQ(choose(Collective::alltoall, "node-aware", {}).wish.why, "nobody knows the nodes");
+  EXPECT_EQ(choose(CollectiveKind::alltoall, "node-aware", {}).wish.why, "nobody knows the nodes");
 }
 
 std::vector<LocalStep> steps_for(const BlockOrder& order) {

@@ -12,7 +12,8 @@
 namespace penstock::coll {
 namespace {
 
-void try_all(Collective collective, const Shape& shape, const Trial& trial, std::uint32_t seeds) {
+void try_all(CollectiveKind collective, const Shape& shape, const Trial& trial,
+             std::uint32_t seeds) {
   for (const Algorithm& algorithm : algorithms(collective))
     for (std::uint32_t seed = 0; seed < seeds; ++seed)
       EXPECT_EQ(run(trial, trial.schedules(algorithm), seed), "")
@@ -48,7 +49,7 @@ TEST(Bcast, FromEveryRoot) {
         Shape shape = flat(ranks, count);
         shape.root = root;
         shape.in_place = true;
-        try_all(Collective::bcast, shape, bcast_trial(shape), 2);
+        try_all(CollectiveKind::bcast, shape, bcast_trial(shape), 2);
       }
 }
 
@@ -56,7 +57,7 @@ TEST(Bcast, EachRankGetsItOnceAndTheDepthIsLogarithmic) {
   for (const int ranks : numbers_of_ranks()) {
     const Shape shape = flat(ranks, 1);
     const std::vector<Schedule> schedules =
-        bcast_trial(shape).schedules(algorithms(Collective::bcast)[0]);
+        bcast_trial(shape).schedules(algorithms(CollectiveKind::bcast)[0]);
     EXPECT_EQ(messages(schedules), ranks - 1U);
     for (const Schedule& schedule : schedules)
       EXPECT_LE(schedule.phases.size(), std::bit_width(ranks - 1U) + 1U);
@@ -83,7 +84,7 @@ TEST(Reduce, ToEveryRootInTheOrderOfItsTree) {
         shape.element = sizeof(float);
         shape.root = root;
         shape.in_place = (root + count) % 2 == 0;
-        try_all(Collective::reduce, shape, reduce_trial(shape, by_tree), 2);
+        try_all(CollectiveKind::reduce, shape, reduce_trial(shape, by_tree), 2);
       }
 }
 
@@ -93,14 +94,14 @@ TEST(Allgather, EveryAlgorithmBringsEveryByte) {
       for (const bool in_place : {false, true}) {
         Shape shape = flat(ranks, count);
         shape.in_place = in_place;
-        try_all(Collective::allgather, shape, allgather_trial(shape), 2);
+        try_all(CollectiveKind::allgather, shape, allgather_trial(shape), 2);
       }
 }
 
 TEST(Allgather, SendsAsInTheTable) {
   for (const int ranks : numbers_of_ranks()) {
     const Shape shape = flat(ranks, 64);
-    for (const Algorithm& algorithm : algorithms(Collective::allgather)) {
+    for (const Algorithm& algorithm : algorithms(CollectiveKind::allgather)) {
       const Schedule schedule = algorithm.schedule(shape, ranks / 2);
       EXPECT_EQ(bytes_sent(schedule), 64U * (ranks - 1));
       const std::size_t steps =
@@ -116,8 +117,8 @@ TEST(Barrier, EachRankHearsOfAll) {
   for (const int ranks : numbers_of_ranks()) {
     const Shape shape = flat(ranks, 0);
     const Trial trial = barrier_trial(shape);
-    try_all(Collective::barrier, shape, trial, 4);
-    const auto schedules = trial.schedules(algorithms(Collective::barrier)[0]);
+    try_all(CollectiveKind::barrier, shape, trial, 4);
+    const auto schedules = trial.schedules(algorithms(CollectiveKind::barrier)[0]);
     std::vector<std::uint32_t> heard(ranks);
     for (int rank = 0; rank < ranks; ++rank) heard[rank] = 1U << rank;
     for (std::size_t phase = 0; phase < schedules[0].phases.size(); ++phase) {

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Penstock's collectives on streams in C++20. The conventions are those of penstock.hpp; who blocks
+// and what is ordered stands in penstock.h. Each function makes a persistent request, which is
+// matched once on all members, and then started and waited for on queues. Elements must outlive the
+// request and stay where they are. `algorithm`: see docs/collectives.md; "" lets the library
+// choose.
+#pragma once
+
+#if __cplusplus < 202002L
+#error "penstock/collectives.hpp needs C++20: compile with -std=c++20"
+#else  // nothing else, so that the error stands alone
+
+#include <penstock/penstock.hpp>
+
+#include <cstddef>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace penstock {
+
+// Elements of one rank's block, of an alltoallv.
+struct Block {
+  MPI_Aint offset = 0;
+  MPI_Count count = 0;
+};
+
+namespace detail {
+
+// An MPI_Info that names an algorithm, while the call lasts.
+class AlgorithmInfo {
+ public:
+  explicit AlgorithmInfo(const std::string& algorithm) {
+    if (algorithm.empty()) return;
+    check_mpi(MPI_Info_create(&info_), "MPI_Info_create");
+    MPI_Info_set(info_, "penstock_algorithm", algorithm.c_str());
+  }
+  ~AlgorithmInfo() {
+    if (info_ != MPI_INFO_NULL) MPI_Info_free(&info_);
+  }
+  AlgorithmInfo(const AlgorithmInfo&) = delete;
+  AlgorithmInfo& operator=(const AlgorithmInfo&) = delete;
+  MPI_Info get() const noexcept { return info_; }
+
+ private:
+  MPI_Info info_ = MPI_INFO_NULL;
+};
+
+inline int ranks_of(MPI_Comm comm) {
+  int ranks = 0;
+  check_mpi(MPI_Comm_size(comm, &ranks), "MPI_Comm_size");
+  return ranks;
+}
+
+inline MPI_Count count_of(std::size_t elements) {
+  return static_cast<MPI_Count>(elements);
+}
+
+struct BlockLists {
+  std::vector<MPI_Count> counts;
+  std::vector<MPI_Aint> offsets;
+  explicit BlockLists(std::span<const Block> blocks) {
+    for (const Block& block : blocks) {
+      counts.push_back(block.count);
+      offsets.push_back(block.offset);
+    }
+  }
+};
+
+}  // namespace detail
+
+inline Request barrier_init(MPI_Comm comm) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  detail::check(PST_Barrier_init(comm, MPI_INFO_NULL, &request), "PST_Barrier_init");
+  return Request(request);
+}
+
+template <Elements Range>
+Request bcast_init(Range&& elements, int root, MPI_Comm comm, const std::string& algorithm = "") {
+  const std::span data(elements);
+  const detail::AlgorithmInfo info(algorithm);
+  MPI_Request request = MPI_REQUEST_NULL;
+  detail::check(PST_Bcast_init(data.data(), detail::count_of(data.size()),
+                               datatype<typename decltype(data)::element_type>(), root, comm,
+                               info.get(), &request),
+                "PST_Bcast_init");
+  return Request(request);
+}
+
+// Combines what all members have in `elements`, in place.
+template <Elements Range>
+Request allreduce_init(Range&& elements, MPI_Op operation, MPI_Comm comm,
+                       const std::string& algorithm = "") {
+  const std::span data(elements);
+  const detail::AlgorithmInfo info(algorithm);
+  MPI_Request request = MPI_REQUEST_NULL;
+  detail::check(PST_Allreduce_init(MPI_IN_PLACE, data.data(), detail::count_of(data.size()),
+                                   datatype<typename decltype(data)::element_type>(), operation,
+                                   comm, info.get(), &request),
+                "PST_Allreduce_init");
+  return Request(request);
+}
+
+// The same from `in` to `out`, which has as many elements.
+template <Elements In, Elements Out>
+Request allreduce_init(In&& in, Out&& out, MPI_Op operation, MPI_Comm comm,
+                       const std::string& algorithm = "") {
+  const std::span from(in), to(out);
+  if (from.size() != to.size())
+    throw std::length_error("penstock: what is combined and what comes of it differ in size");
+  const detail::AlgorithmInfo info(algorithm);
+  MPI_Request request = MPI_REQUEST_NULL;
+  detail::check(PST_Allreduce_init(from.data(), to.data(), detail::count_of(to.size()),
+                                   datatype<typename decltype(to)::element_type>(), operation, comm,
+                                   info.get(), &request),
+                "PST_Allreduce_init");
+  return Request(request);
+}
+
+// `out` has as many times the elements of `in` as there are ranks.
+template <Elements In, Elements Out>
+Request allgather_init(In&& in, Out&& out, MPI_Comm comm, const std::string& algorithm = "") {
+  const std::span from(in), to(out);
+  const auto block = to.size() / static_cast<std::size_t>(detail::ranks_of(comm));
+  const detail::AlgorithmInfo info(algorithm);
+  MPI_Request request = MPI_REQUEST_NULL;
+  detail::check(
+      PST_Allgather_init(from.data(), detail::count_of(from.size()),
+                         datatype<typename decltype(from)::element_type>(), to.data(),
+                         detail::count_of(block), datatype<typename decltype(to)::element_type>(),
+                         comm, info.get(), &request),
+      "PST_Allgather_init");
+  return Request(request);
+}
+
+// Both have a block for each rank.
+template <Elements In, Elements Out>
+Request alltoall_init(In&& in, Out&& out, MPI_Comm comm, const std::string& algorithm = "") {
+  const std::span from(in), to(out);
+  const auto ranks = static_cast<std::size_t>(detail::ranks_of(comm));
+  const detail::AlgorithmInfo info(algorithm);
+  MPI_Request request = MPI_REQUEST_NULL;
+  detail::check(PST_Alltoall_init(from.data(), detail::count_of(from.size() / ranks),
+                                  datatype<typename decltype(from)::element_type>(), to.data(),
+                                  detail::count_of(to.size() / ranks),
+                                  datatype<typename decltype(to)::element_type>(), comm, info.get(),
+                                  &request),
+                "PST_Alltoall_init");
+  return Request(request);
+}
+
+// `sends` and `receives` have a block for each rank, in elements of `in` and `out`.
+template <Elements In, Elements Out>
+Request alltoallv_init(In&& in, std::span<const Block> sends, Out&& out,
+                       std::span<const Block> receives, MPI_Comm comm,
+                       const std::string& algorithm = "") {
+  const std::span from(in), to(out);
+  const auto ranks = static_cast<std::size_t>(detail::ranks_of(comm));
+  if (sends.size() != ranks || receives.size() != ranks)
+    throw std::length_error("penstock: an alltoallv takes a block for each rank");
+  const detail::BlockLists sent(sends), received(receives);
+  const detail::AlgorithmInfo info(algorithm);
+  MPI_Request request = MPI_REQUEST_NULL;
+  detail::check(PST_Alltoallv_init(from.data(), sent.counts.data(), sent.offsets.data(),
+                                   datatype<typename decltype(from)::element_type>(), to.data(),
+                                   received.counts.data(), received.offsets.data(),
+                                   datatype<typename decltype(to)::element_type>(), comm,
+                                   info.get(), &request),
+                "PST_Alltoallv_init");
+  return Request(request);
+}
+
+// The name of the algorithm that the match has chosen ("doubling").
+inline std::string algorithm_of(RequestView request) {
+  char name[64];
+  detail::check(PST_Request_algorithm(request.get(), name, static_cast<int>(sizeof name)),
+                "PST_Request_algorithm");
+  return name;
+}
+
+}  // namespace penstock
+
+#endif

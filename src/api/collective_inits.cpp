@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives of the library's own names, which any MPI has. Their requests are persistent receives
+// from nobody, which MPI's calls may start and wait for.
+#include <cstdio>
+#include <span>
+
+#include "api/collectives.hpp"
+#include "api/errors.hpp"
+#include "api/handles.hpp"
+#include "core/library.hpp"
+#include "group/mpi_check.hpp"
+#include "penstock/penstock.h"
+
+using namespace penstock;
+using coll::CollectiveKind;
+
+namespace {
+
+template <class Fill>
+int init(CollectiveKind kind, const char* call, MPI_Comm comm, MPI_Info info, MPI_Request* request,
+         Fill&& fill) {
+  return api::guard([&](core::Library&) {
+    api::require_pointer(request, "request");
+    MPI_Request made = MPI_REQUEST_NULL;
+    group::check_mpi(PMPI_Recv_init(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, comm, &made), call);
+    api::CollectiveArguments arguments;
+    arguments.kind = kind;
+    arguments.call = call;
+    arguments.comm = comm;
+    arguments.info = info;
+    fill(arguments);
+    api::record_collective(arguments, made);
+    *request = made;
+  });
+}
+
+template <class Number>
+std::span<const Number> for_each_rank(const Number* numbers, MPI_Comm comm, const char* what) {
+  int ranks = 0;
+  group::check_mpi(PMPI_Comm_size(comm, &ranks), "MPI_Comm_size");
+  api::require_pointer(numbers, what);
+  return {numbers, static_cast<std::size_t>(ranks)};
+}
+
+}  // namespace
+
+int PST_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  return init(CollectiveKind::barrier, "PST_Barrier_init", comm, info, request, [](auto&) {});
+}
+
+int PST_Bcast_init(void* buf, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm,
+                   MPI_Info info, MPI_Request* request) {
+  return init(CollectiveKind::bcast, "PST_Bcast_init", comm, info, request,
+              [&](api::CollectiveArguments& call) {
+                call.receive = {buf, count, datatype};
+                call.root = root;
+              });
+}
+
+int PST_Reduce_init(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
+                    MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  return init(CollectiveKind::reduce, "PST_Reduce_init", comm, info, request,
+              [&](api::CollectiveArguments& call) {
+                call.send.buffer = sendbuf;
+                call.receive = {recvbuf, count, datatype};
+                call.op = op;
+                call.root = root;
+              });
+}
+
+int PST_Allgather_init(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                       void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+                       MPI_Info info, MPI_Request* request) {
+  return init(CollectiveKind::allgather, "PST_Allgather_init", comm, info, request,
+              [&](api::CollectiveArguments& call) {
+                call.send = {sendbuf, sendcount, sendtype};
+                call.receive = {recvbuf, recvcount, recvtype};
+              });
+}
+
+int PST_Alltoall_init(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                      void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm,
+                      MPI_Info info, MPI_Request* request) {
+  return init(CollectiveKind::alltoall, "PST_Alltoall_init", comm, info, request,
+              [&](api::CollectiveArguments& call) {
+                call.send = {sendbuf, sendcount, sendtype};
+                call.receive = {recvbuf, recvcount, recvtype};
+              });
+}
+
+int PST_Alltoallv_init(const void* sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[],
+                       MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[],
+                       const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm,
+                       MPI_Info info, MPI_Request* request) {
+  return init(CollectiveKind::alltoallv, "PST_Alltoallv_init", comm, info, request,
+              [&](api::CollectiveArguments& call) {
+                call.sends = {sendbuf, {}, {}, sendtype};
+                if (sendbuf != MPI_IN_PLACE) {
+                  call.sends.counts = for_each_rank(sendcounts, comm, "sendcounts");
+                  call.sends.displacements = for_each_rank(sdispls, comm, "sdispls");
+                }
+                call.receives = {recvbuf, for_each_rank(recvcounts, comm, "recvcounts"),
+                                 for_each_rank(rdispls, comm, "rdispls"), recvtype};
+              });
+}
+
+int PST_Allreduce_init(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,
+                       MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  return init(CollectiveKind::allreduce, "PST_Allreduce_init", comm, info, request,
+              [&](api::CollectiveArguments& call) {
+                call.send.buffer = sendbuf;
+                call.receive = {recvbuf, count, datatype};
+                call.op = op;
+              });
+}
+
+int PST_Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, MPI_Count recvcount,
+                                  MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info,
+                                  MPI_Request* request) {
+  return init(CollectiveKind::reduce_scatter_block, "PST_Reduce_scatter_block_init", comm, info,
+              request, [&](api::CollectiveArguments& call) {
+                call.send.buffer = sendbuf;
+                call.receive = {recvbuf, recvcount, datatype};
+                call.op = op;
+              });
+}
+
+int PST_Request_algorithm(MPI_Request request, char* name, int size) {
+  return api::guard([&](core::Library&) {
+    const core::MatchedRequest& recorded = api::request_of(request);
+    if (!name || size <= 0)
+      throw base::Error(base::ErrorKind::argument,
+                        "the name needs a buffer of at least one character");
+    if (!recorded.matched())
+      throw core::RequestError(recorded, base::ErrorKind::not_matched, core::not_matched_text);
+    std::snprintf(name, static_cast<std::size_t>(size), "%s", recorded.result().algorithm.c_str());
+  });
+}

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/collectives.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/basic_types.hpp"
+#include "base/error.hpp"
+#include "coll/collective_call.hpp"
+#include "core/library.hpp"
+#include "core/recording.hpp"
+#include "core/registry.hpp"
+#include "core/transports.hpp"
+#include "device/gpu.hpp"
+#include "group/mpi_communicator.hpp"
+#include "group/mpi_handle.hpp"
+#include "group/mpi_layout.hpp"
+#include "group/world_ranks.hpp"
+
+namespace penstock::api {
+
+using base::Error;
+using base::ErrorKind;
+using coll::Block;
+using coll::CollectiveKind;
+
+namespace {
+
+// The bytes of a buffer, from the lowest one on.
+struct Bytes {
+  std::byte* lowest = nullptr;
+  std::size_t count = 0;
+};
+
+void require_host_memory(const void* buffer) {
+  if (device::memory_kind(buffer) != device::MemoryKind::host)
+    throw Error(ErrorKind::unsupported,
+                "a buffer is in memory of a GPU: collectives are served for memory of the host");
+}
+
+Bytes bytes_of(const void* buffer, MPI_Count count, MPI_Datatype type) {
+  if (count < 0) throw Error(ErrorKind::argument, fmt::format("the count is negative: {}", count));
+  const group::MpiLayout layout(type, count);
+  if (!layout.refusal().empty()) throw Error(ErrorKind::argument, layout.refusal());
+  if (layout.bytes() == 0) return {};
+  if (!layout.contiguous())
+    throw Error(ErrorKind::unsupported,
+                "its datatype has gaps: collectives on streams move elements that lie one behind "
+                "the other");
+  if (buffer == nullptr) throw Error(ErrorKind::argument, "the buffer is a null pointer");
+  require_host_memory(buffer);
+  // Of integers, as the type may begin far from the buffer.
+  const auto lowest = reinterpret_cast<std::intptr_t>(buffer) + layout.lowest();
+  return {reinterpret_cast<std::byte*>(lowest), layout.bytes()};
+}
+
+// Where they lie; null: none has bytes.
+std::byte* take_blocks_of(const CollectiveBlocks& blocks, std::vector<Block>& all) {
+  const bool empty = std::all_of(blocks.counts.begin(), blocks.counts.end(),
+                                 [](MPI_Count count) { return count == 0; });
+  const Bytes element = empty ? Bytes{} : bytes_of(blocks.buffer, 1, blocks.type);
+  for (std::size_t rank = 0; rank < blocks.counts.size(); ++rank) {
+    const MPI_Count count = blocks.counts[rank];
+    if (count < 0) throw Error(ErrorKind::argument, fmt::format("a count is negative: {}", count));
+    const MPI_Aint displacement = count == 0 ? 0 : blocks.displacements[rank];
+    if (displacement < 0)
+      throw Error(ErrorKind::unsupported,
+                  fmt::format("a displacement is negative: {}", displacement));
+    all.push_back({static_cast<std::size_t>(displacement) * element.count,
+                   static_cast<std::size_t>(count) * element.count});
+  }
+  return element.lowest;
+}
+
+// ---- What each kind takes
+
+void take_reduction(const CollectiveArguments& from, coll::Arguments& to) {
+  to.combination.element = element_of(from.receive.type, "a reduction");
+  to.combination.reduction = reduction_of(from.op, to.combination.element, "a reduction takes");
+  to.element = basic_type(from.receive.type)->bytes;
+  to.count = static_cast<std::size_t>(from.receive.count);
+  const auto ranks = static_cast<MPI_Count>(to.members.size());
+  const bool scatters = from.kind == CollectiveKind::reduce_scatter_block;
+  const MPI_Count input = scatters ? ranks * from.receive.count : from.receive.count;
+  const bool has_output = from.kind != CollectiveKind::reduce || to.communicator->rank == from.root;
+  if (!to.in_place) to.memory.input = bytes_of(from.send.buffer, input, from.receive.type).lowest;
+  if (has_output)
+    to.memory.output =
+        bytes_of(from.receive.buffer, to.in_place ? input : from.receive.count, from.receive.type)
+            .lowest;
+}
+
+// A block of each rank for each, or for all.
+void take_blocks(const CollectiveArguments& from, coll::Arguments& to) {
+  const auto ranks = static_cast<MPI_Count>(to.members.size());
+  const Bytes output = bytes_of(from.receive.buffer, ranks * from.receive.count, from.receive.type);
+  to.memory.output = output.lowest;
+  to.count = output.count / to.members.size();
+  if (to.in_place) return;
+  const bool one_block = from.kind == CollectiveKind::allgather;
+  const Bytes input = bytes_of(
+      from.send.buffer, one_block ? from.send.count : ranks * from.send.count, from.send.type);
+  to.memory.input = input.lowest;
+  const std::size_t sent = one_block ? input.count : input.count / to.members.size();
+  if (sent != to.count)
+    throw Error(
+        ErrorKind::truncate,
+        fmt::format("it sends blocks of {} bytes and receives blocks of {}", sent, to.count));
+}
+
+void take_uneven_blocks(const CollectiveArguments& from, coll::Arguments& to) {
+  to.memory.output = take_blocks_of(from.receives, to.receives);
+  if (to.in_place)
+    to.sends = to.receives;
+  else
+    to.memory.input = take_blocks_of(from.sends, to.sends);
+}
+
+void take_data(const CollectiveArguments& from, coll::Arguments& to) {
+  switch (from.kind) {
+    case CollectiveKind::barrier:
+      return;
+    case CollectiveKind::bcast: {
+      const Bytes data = bytes_of(from.receive.buffer, from.receive.count, from.receive.type);
+      to.memory.output = data.lowest;
+      to.count = data.count;
+      return;
+    }
+    case CollectiveKind::allgather:
+    case CollectiveKind::alltoall:
+      return take_blocks(from, to);
+    case CollectiveKind::alltoallv:
+      return take_uneven_blocks(from, to);
+    case CollectiveKind::reduce:
+    case CollectiveKind::allreduce:
+    case CollectiveKind::reduce_scatter_block:
+      return take_reduction(from, to);
+  }
+}
+
+bool is_in_place(const CollectiveArguments& arguments) {
+  return arguments.send.buffer == MPI_IN_PLACE || arguments.sends.buffer == MPI_IN_PLACE;
+}
+
+std::string wished_algorithm(MPI_Info info) {
+  if (info == MPI_INFO_NULL) return "";
+  char value[MPI_MAX_INFO_VAL + 1] = "";
+  int found = 0;
+  PMPI_Info_get(info, "penstock_algorithm", MPI_MAX_INFO_VAL, value, &found);
+  return found != 0 ? value : "";
+}
+
+// The first of the members that share memory with this process.
+int node_of(const std::vector<int>& members) {
+  core::Library* const library = core::Library::get();
+  if (library == nullptr) return 0;
+  const int self = library->world().rank();
+  const auto shares = [&](int member) {
+    return member == self || library->transports().peer().reaches(member).yes;
+  };
+  int first = self;
+  for (const int member : members)
+    if (member >= 0 && member < first && shares(member)) first = member;
+  return first;
+}
+
+// What is wrong with the arguments is told to all members at the match.
+void describe(const CollectiveArguments& from, coll::Arguments& to) {
+  const group::Members members = group::members_of(from.comm);
+  to.members = members.local;
+  to.root = from.root;
+  to.algorithm = wished_algorithm(from.info);
+  to.in_place = is_in_place(from);
+  try {
+    if (members.intercommunicator)
+      throw Error(ErrorKind::unsupported, "its communicator is an intercommunicator");
+    if (!members.all_in_world())
+      throw Error(ErrorKind::unsupported, "a member is not in MPI_COMM_WORLD");
+    if (from.root < 0 || static_cast<std::size_t>(from.root) >= to.members.size())
+      throw Error(ErrorKind::argument, fmt::format("root {} is no rank", from.root));
+    take_data(from, to);
+    to.node = node_of(to.members);
+  } catch (const Error& error) {
+    to.refusal = error.text();
+    to.refusal_kind = error.kind();
+  }
+}
+
+}  // namespace
+
+void record_collective(const CollectiveArguments& arguments, MPI_Request request) {
+  const std::shared_ptr<group::Communicator> communicator = group::communicator_of(arguments.comm);
+  coll::Arguments described;
+  described.kind = arguments.kind;
+  described.communicator = communicator;
+  described.number = communicator->collectives.fetch_add(1, std::memory_order_relaxed) + 1;
+  describe(arguments, described);
+  core::Recording recording;
+  recording.kind = core::RequestKind::collective;
+  recording.call = arguments.call;
+  recording.communicator = communicator;
+  recording.collective = std::make_shared<coll::CollectiveCall>(std::move(described));
+  core::Registry::get().record(group::handle_bits(request), std::move(recording));
+}
+
+}  // namespace penstock::api

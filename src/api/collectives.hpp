@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Persistent collectives as the calls that make them have them: recorded with all that their match
+// needs.
+#pragma once
+
+#include <mpi.h>
+
+#include <memory>
+#include <span>
+
+#include "coll/algorithms.hpp"
+#include "core/collective.hpp"
+
+namespace penstock::api {
+
+// One side's data: `count` elements; of a collective that gives each rank a block, in one of them.
+struct CollectiveData {
+  const void* buffer = nullptr;
+  MPI_Count count = 0;
+  MPI_Datatype type = MPI_BYTE;
+};
+
+// One side of an alltoallv: a block for each rank, displacements in elements.
+struct CollectiveBlocks {
+  const void* buffer = nullptr;
+  std::span<const MPI_Count> counts;
+  std::span<const MPI_Aint> displacements;
+  MPI_Datatype type = MPI_BYTE;
+};
+
+// What a call has been given, as far as its kind has that.
+struct CollectiveArguments {
+  coll::CollectiveKind kind{};
+  const char* call = "";  // "MPI_Allreduce_init"
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Info info = MPI_INFO_NULL;
+  CollectiveData send, receive;
+  CollectiveBlocks sends, receives;
+  MPI_Op op = MPI_OP_NULL;
+  int root = 0;
+};
+
+// Keeps what is needed at the match of the request that MPI has made. What cannot be served is an
+// error of the match, on all members.
+void record_collective(const CollectiveArguments& arguments, MPI_Request request);
+
+}  // namespace penstock::api

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coll/collective_call.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/error.hpp"
+#include "coll/scheduled_plan.hpp"
+#include "coll/selection.hpp"
+#include "core/matching/letter.hpp"
+#include "group/identity_hash.hpp"
+
+namespace penstock::coll {
+
+using base::Error;
+using base::ErrorKind;
+using transport::Direction;
+using transport::WireRecord;
+
+namespace {
+
+// What a member tells: all that others have to compare.
+struct Told {
+  CollectiveKind kind{};
+  bool in_place = false;
+  int root = 0;
+  std::size_t element = 1, count = 0;
+  transport::Reduction reduction{};
+  transport::Element type{};
+  int node = 0;
+  std::string algorithm, refusal;
+  ErrorKind refusal_kind{};
+  std::vector<std::size_t> sends, receives;  // bytes, by peer
+};
+
+std::vector<std::size_t> bytes_of(const std::vector<Block>& blocks) {
+  std::vector<std::size_t> bytes;
+  for (const Block& block : blocks) bytes.push_back(block.bytes);
+  return bytes;
+}
+
+WireRecord to_bytes(const std::vector<std::size_t>& numbers) {
+  const auto bytes = std::as_bytes(std::span(numbers));
+  return {bytes.begin(), bytes.end()};
+}
+
+template <class T>
+std::vector<T> numbers_of(std::span<const std::byte> bytes) {
+  std::vector<T> numbers(bytes.size() / sizeof(T));
+  std::copy(bytes.begin(), bytes.end(), std::as_writable_bytes(std::span(numbers)).begin());
+  return numbers;
+}
+
+Told read_told(const WireRecord& record) {
+  core::LetterReader letter(record);
+  Told told;
+  told.kind = letter.value<CollectiveKind>();
+  told.in_place = letter.value<bool>();
+  told.root = letter.value<int>();
+  told.element = letter.value<std::size_t>();
+  told.count = letter.value<std::size_t>();
+  told.reduction = letter.value<transport::Reduction>();
+  told.type = letter.value<transport::Element>();
+  told.node = letter.value<int>();
+  told.algorithm = letter.text();
+  told.refusal = letter.text();
+  told.refusal_kind = letter.value<ErrorKind>();
+  told.sends = numbers_of<std::size_t>(letter.bytes());
+  told.receives = numbers_of<std::size_t>(letter.bytes());
+  return told;
+}
+
+// The differences between two members that no collective allows.
+void require_alike(const Told& first, const Told& other, std::size_t rank) {
+  const auto differs = [&](const char* what) {
+    throw Error(ErrorKind::argument, fmt::format("rank 0 and rank {} differ in {}", rank, what));
+  };
+  if (other.kind != first.kind)
+    throw Error(ErrorKind::argument,
+                fmt::format("rank 0 calls {} and rank {} {}: all members make their collectives in "
+                            "the same order",
+                            name_of(first.kind), rank, name_of(other.kind)));
+  if (other.root != first.root) differs("the root");
+  if (other.reduction != first.reduction) differs("the operation");
+  if (other.type != first.type) differs("the datatype");
+  if (other.algorithm != first.algorithm) differs("penstock_algorithm");
+  if (other.in_place != first.in_place && first.kind != CollectiveKind::reduce)
+    differs("MPI_IN_PLACE");
+  if (other.count * other.element != first.count * first.element)
+    throw Error(ErrorKind::truncate,
+                fmt::format("rank 0 has {} bytes and rank {} {}", first.count * first.element, rank,
+                            other.count * other.element));
+}
+
+void require_fitting(const std::vector<Told>& told) {
+  for (std::size_t from = 0; from < told.size(); ++from)
+    for (std::size_t to = 0; to < told.size(); ++to)
+      if (told[from].sends[to] != told[to].receives[from])
+        throw Error(ErrorKind::truncate,
+                    fmt::format("rank {} has {} bytes for rank {}, which has room for {}", from,
+                                told[from].sends[to], to, told[to].receives[from]));
+}
+
+// Nodes count from 0 on, in the order of their first ranks.
+void place_ranks(Shape& shape, const std::vector<Told>& told) {
+  std::map<int, int> number;
+  std::vector<int> members;
+  shape.node.clear();
+  shape.index.clear();
+  for (const Told& each : told) {
+    const int node = number.emplace(each.node, static_cast<int>(number.size())).first->second;
+    if (static_cast<std::size_t>(node) == members.size()) members.push_back(0);
+    shape.node.push_back(node);
+    shape.index.push_back(members[static_cast<std::size_t>(node)]++);
+  }
+}
+
+class Part final : public core::CollectivePart {
+ public:
+  Part(const Algorithm& algorithm, const Shape& shape, int rank, const Arguments& arguments)
+      : algorithm_(algorithm.name),
+        schedule_(algorithm.schedule(shape, rank)),
+        temporary_(schedule_.temporary == 0 ? nullptr : new std::byte[schedule_.temporary]),
+        memory_(arguments.memory),
+        combination_(arguments.combination) {
+    memory_.temporary = temporary_.get();
+    for_each_message([&](Direction direction, const auto& message, std::size_t phase) {
+      messages_.push_back({direction, message.peer, static_cast<int>(phase),
+                           memory_.at(message.region), message.region.bytes});
+    });
+  }
+
+  const std::vector<core::CollectiveMessage>& messages() const noexcept override {
+    return messages_;
+  }
+  std::string algorithm() const override { return algorithm_; }
+  std::unique_ptr<transport::Plan> make_plan(
+      std::vector<std::unique_ptr<transport::Plan>> ends) override {
+    return std::make_unique<ScheduledPlan>(algorithm_, std::move(schedule_), std::move(temporary_),
+                                           memory_, combination_, std::move(ends));
+  }
+
+ private:
+  // Receives first, as ScheduledPlan takes their ends.
+  template <class Visit>
+  void for_each_message(Visit visit) const {
+    for (std::size_t phase = 0; phase < schedule_.phases.size(); ++phase)
+      for (const Receive& receive : schedule_.phases[phase].receives)
+        visit(Direction::receive, receive, phase);
+    for (std::size_t phase = 0; phase < schedule_.phases.size(); ++phase)
+      for (const Send& send : schedule_.phases[phase].sends) visit(Direction::send, send, phase);
+  }
+
+  const std::string algorithm_;
+  Schedule schedule_;
+  std::unique_ptr<std::byte[]> temporary_;
+  Memory memory_;
+  const Combination combination_;
+  std::vector<core::CollectiveMessage> messages_;
+};
+
+}  // namespace
+
+const char* name_of(CollectiveKind kind) noexcept {
+  constexpr const char* names[] = {"barrier",  "bcast",     "reduce",    "allgather",
+                                   "alltoall", "alltoallv", "allreduce", "reduce_scatter_block"};
+  const auto index = static_cast<std::size_t>(kind);
+  return index < std::size(names) ? names[index] : "collective";
+}
+
+CollectiveCall::CollectiveCall(Arguments arguments)
+    : arguments_(std::move(arguments)),
+      id_(group::IdentityHash()
+              .add(arguments_.communicator->id)
+              .add("collective")
+              .add(arguments_.number)
+              .value()) {}
+
+std::string CollectiveCall::label() const {
+  return fmt::format("{} {} ({}, {} bytes)", name_of(arguments_.kind), arguments_.number,
+                     arguments_.communicator->name, arguments_.count * arguments_.element);
+}
+
+WireRecord CollectiveCall::contribution() const {
+  core::LetterWriter letter;
+  letter.value(arguments_.kind).value(arguments_.in_place).value(arguments_.root);
+  letter.value(arguments_.element).value(arguments_.count);
+  letter.value(arguments_.combination.reduction).value(arguments_.combination.element);
+  letter.value(arguments_.node).text(arguments_.algorithm).text(arguments_.refusal);
+  letter.value(arguments_.refusal_kind);
+  letter.bytes(to_bytes(bytes_of(arguments_.sends)));
+  letter.bytes(to_bytes(bytes_of(arguments_.receives)));
+  return letter.take();
+}
+
+Shape CollectiveCall::shape() const {
+  Shape shape;
+  shape.ranks = static_cast<int>(arguments_.members.size());
+  shape.root = arguments_.root;
+  shape.in_place = arguments_.in_place;
+  shape.element = arguments_.element;
+  shape.count = arguments_.count;
+  shape.sends = arguments_.sends;
+  shape.receives = arguments_.receives;
+  return shape;
+}
+
+WireRecord CollectiveCall::choose(std::span<const WireRecord> records) const {
+  std::vector<Told> told;
+  for (const WireRecord& record : records) told.push_back(read_told(record));
+  try {
+    for (std::size_t rank = 0; rank < told.size(); ++rank) {
+      if (!told[rank].refusal.empty())
+        throw Error(told[rank].refusal_kind, fmt::format("rank {}: {}", rank, told[rank].refusal));
+      require_alike(told.front(), told[rank], rank);
+    }
+    if (arguments_.kind == CollectiveKind::alltoallv) require_fitting(told);
+    Shape shape = this->shape();
+    place_ranks(shape, told);
+    const Algorithm& algorithm = select(arguments_.kind, arguments_.algorithm, shape);
+    core::LetterWriter letter;
+    letter.text(algorithm.name);
+    letter.bytes(std::as_bytes(std::span(shape.node)));
+    letter.bytes(std::as_bytes(std::span(shape.index)));
+    return letter.take();
+  } catch (const Error& error) {
+    throw Error(error.kind(), fmt::format("{} cannot be matched: {}", label(), error.text()));
+  }
+}
+
+std::unique_ptr<core::CollectivePart> CollectiveCall::prepare(const WireRecord& choice) const {
+  core::LetterReader letter(choice);
+  const std::string name = letter.text();
+  Shape shape = this->shape();
+  shape.node = numbers_of<int>(letter.bytes());
+  shape.index = numbers_of<int>(letter.bytes());
+  return std::make_unique<Part>(select(arguments_.kind, name, shape), shape, rank(), arguments_);
+}
+
+}  // namespace penstock::coll

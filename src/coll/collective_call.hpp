@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// A collective as one member has called it, for the match: what it tells the others, and what they
+// make of that.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "coll/algorithms.hpp"
+#include "coll/local_work.hpp"
+#include "coll/shape.hpp"
+#include "core/collective.hpp"
+#include "group/communicator.hpp"
+
+namespace penstock::coll {
+
+const char* name_of(CollectiveKind kind) noexcept;  // "allreduce"
+
+// Why a member cannot take part is an argument like others: all of them hear it at the match.
+struct Arguments {
+  CollectiveKind kind = CollectiveKind::barrier;
+  Memory memory;
+  bool in_place = false;
+  int root = 0;
+  std::size_t element = 1;  // bytes of one
+  std::size_t count = 0;    // as Shape::count
+  std::vector<Block> sends, receives;
+  Combination combination;
+  std::string algorithm;  // the only one that may be taken; empty: any
+  std::string refusal;    // empty: there is none
+  base::ErrorKind refusal_kind = base::ErrorKind::none;
+  std::shared_ptr<const group::Communicator> communicator;
+  std::vector<int> members;  // ranks in MPI_COMM_WORLD
+  int node = 0;              // the first of these on this host
+  std::uint64_t number = 0;  // of the collective, among those of its communicator
+};
+
+class CollectiveCall final : public core::Collective {
+ public:
+  explicit CollectiveCall(Arguments arguments);
+
+  std::string label() const override;
+  const group::CommunicatorId& id() const noexcept override { return id_; }
+  int rank() const noexcept override { return arguments_.communicator->rank; }
+  const std::vector<int>& members() const noexcept override { return arguments_.members; }
+  transport::WireRecord contribution() const override;
+  transport::WireRecord choose(std::span<const transport::WireRecord> told) const override;
+  std::unique_ptr<core::CollectivePart> prepare(const transport::WireRecord& choice) const override;
+
+ private:
+  Shape shape() const;
+
+  const Arguments arguments_;
+  const group::CommunicatorId id_;
+};
+
+}  // namespace penstock::coll

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+#include "coll/algorithms.hpp"
+
+namespace penstock::coll {
+
+// The algorithm of that name; "": the one that is expected to be fastest for the shape. Throws
+// base::Error(unsupported) where there is none of that name, or it does not serve the shape.
+const Algorithm& select(CollectiveKind collective, std::string_view name, const Shape& shape);
+
+}  // namespace penstock::coll

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// A collective operation of a communicator, as the match sees it: what its members tell each other,
+// what they decide, and the messages between them. The room coll says how each is carried out.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "group/communicator.hpp"
+#include "transport/message.hpp"
+#include "transport/plan.hpp"
+#include "transport/wire_record.hpp"
+
+namespace penstock::core {
+
+// A message from one member to another. The k-th from one to the other is the k-th on both ends.
+struct CollectiveMessage {
+  transport::Direction direction{};
+  int peer = -1;  // rank in the communicator
+  int tag = 0;
+  std::byte* buffer = nullptr;
+  std::size_t bytes = 0;
+};
+
+// One member's part of what has been decided.
+class CollectivePart {
+ public:
+  virtual ~CollectivePart() = default;
+  virtual const std::vector<CollectiveMessage>& messages() const noexcept = 0;
+  virtual std::string algorithm() const = 0;
+  // `ends`: the matched ends of the messages, in their order.
+  virtual std::unique_ptr<transport::Plan> make_plan(
+      std::vector<std::unique_ptr<transport::Plan>> ends) = 0;
+};
+
+class Collective {
+ public:
+  virtual ~Collective() = default;
+
+  // "allreduce (MPI_COMM_WORLD, 8 bytes)"
+  virtual std::string label() const = 0;
+  // Of all members alike, and of no other collective or communicator.
+  virtual const group::CommunicatorId& id() const noexcept = 0;
+  virtual int rank() const noexcept = 0;                         // ours
+  virtual const std::vector<int>& members() const noexcept = 0;  // ranks in MPI_COMM_WORLD
+  virtual transport::WireRecord contribution() const = 0;
+  // On member 0: from what all have told, in the order of their ranks. Throws base::Error, which
+  // all members get.
+  virtual transport::WireRecord choose(std::span<const transport::WireRecord> told) const = 0;
+  virtual std::unique_ptr<CollectivePart> prepare(const transport::WireRecord& choice) const = 0;
+};
+
+}  // namespace penstock::core

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/matching/match_group.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.hpp"
+#include "core/matched_request.hpp"
+
+namespace penstock::core {
+
+using base::Error;
+using base::ErrorKind;
+
+namespace {
+
+const Collective& collective_of(const MatchedRequest& request) {
+  return *request.recording().collective;
+}
+
+// The messages have an identity that no communicator of the program's has.
+std::shared_ptr<const group::Communicator> communicator_for(const Collective& collective) {
+  auto communicator = std::make_shared<group::Communicator>();
+  communicator->id = collective.id();
+  communicator->known = true;
+  communicator->rank = collective.rank();
+  communicator->name = collective.label();
+  return communicator;
+}
+
+Recording recording_of(const CollectiveMessage& message, const Collective& collective,
+                       std::shared_ptr<const group::Communicator> communicator) {
+  Recording recording;
+  recording.kind =
+      message.direction == transport::Direction::send ? RequestKind::send : RequestKind::receive;
+  recording.call = "a collective's message";
+  recording.buffer = message.buffer;
+  recording.bytes = message.bytes;
+  recording.communicator = std::move(communicator);
+  recording.peer = message.peer;
+  recording.peer_world = collective.members()[static_cast<std::size_t>(message.peer)];
+  recording.tag = message.tag;
+  return recording;
+}
+
+}  // namespace
+
+void MatchGroup::post(MatchedRequest& request, const std::shared_ptr<MatchJob>& job) {
+  const Collective& collective = collective_of(request);
+  const Id id = ++last_id_;
+  members_[id] = {&request, job, nullptr, {}, nullptr, false};
+  LetterWriter letter;
+  letter.value(LetterKind::join).value(id).value(collective.id()).value(collective.rank());
+  letter.value(collective.members().size()).bytes(collective.contribution());
+  letters_.write(collective.members().front(), *job, letter);
+}
+
+// ---- Member 0
+
+void MatchGroup::read_join(int rank, LetterReader& letter) {
+  const Id id = letter.value<Id>();
+  const auto key = letter.value<Key>();
+  const auto member = static_cast<std::size_t>(letter.value<int>());
+  const auto members = letter.value<std::size_t>();
+  const auto told = letter.bytes();
+  Table& table = tables_[key];
+  if (table.seats.empty()) table.seats.resize(members);
+  if (member >= table.seats.size()) throw Error(ErrorKind::internal, "a member of no rank");
+  Seat& seat = table.seats[member];
+  ++table.joined;  // who joins again has left before
+  seat = {rank, id, {told.begin(), told.end()}};
+  if (table.joined == table.seats.size()) choose(key, table);
+}
+
+void MatchGroup::choose(const Key& key, Table& table) {
+  const auto own = members_.find(table.seats.front().id);
+  if (own == members_.end())
+    return conclude(key, Error(ErrorKind::not_matched, "member 0 has left"));
+  try {
+    std::vector<transport::WireRecord> told;
+    for (Seat& seat : table.seats) told.push_back(std::move(seat.told));
+    const transport::WireRecord choice = collective_of(*own->second.request).choose(told);
+    for (const Seat& seat : table.seats) {
+      LetterWriter letter;
+      letter.value(LetterKind::choice).value(seat.id).bytes(choice);
+      letters_.write(seat.process, *own->second.job, letter);
+    }
+  } catch (const std::exception& failure) {
+    conclude(key, error_of(failure));
+  }
+}
+
+// Null: the group has come to its end since that letter was written. Where it has begun anew, its
+// writer has no seat before the Join that comes behind.
+MatchGroup::Table* MatchGroup::find_table(int rank, const Key& key) {
+  const auto found = tables_.find(key);
+  if (found == tables_.end()) return nullptr;
+  const auto& seats = found->second.seats;
+  const bool sits = std::any_of(seats.begin(), seats.end(),
+                                [&](const Seat& seat) { return seat.process == rank; });
+  return sits ? &found->second : nullptr;
+}
+
+void MatchGroup::read_ready(int rank, LetterReader& letter) {
+  letter.value<Id>();
+  const auto key = letter.value<Key>();
+  const auto kind = letter.value<ErrorKind>();
+  const std::string why = letter.text();
+  Table* const table = find_table(rank, key);
+  if (table == nullptr) return;
+  if (kind != ErrorKind::none) return conclude(key, Error(kind, why));
+  if (++table->ready == table->seats.size()) conclude(key, Error(ErrorKind::none));
+}
+
+void MatchGroup::read_leave(int rank, LetterReader& letter) {
+  letter.value<Id>();
+  const auto key = letter.value<Key>();
+  const auto kind = letter.value<ErrorKind>();
+  const std::string why = letter.text();
+  if (find_table(rank, key) != nullptr) conclude(key, Error(kind, why));
+}
+
+// A member that joins later is of the next match.
+void MatchGroup::conclude(const Key& key, const Error& error) {
+  const Table table = std::move(tables_.extract(key).mapped());
+  const auto own = members_.find(table.seats.front().id);
+  for (const Seat& seat : table.seats) {
+    if (seat.process < 0) continue;
+    LetterWriter letter;
+    letter.value(LetterKind::verdict).value(seat.id).value(error.kind()).text(error.text());
+    if (own != members_.end() && table.seats.front().process >= 0)
+      letters_.write(seat.process, *own->second.job, letter);
+    else
+      letters_.send(seat.process, letter);
+  }
+}
+
+// A Join that cannot be read has found no seat, perhaps.
+void MatchGroup::cannot_read(int rank, LetterKind kind, std::uint64_t id, const Error& error) {
+  if (kind == LetterKind::choice || kind == LetterKind::verdict) {
+    if (const auto place = members_.find(id); place != members_.end())
+      give_up(*place->second.request, *place->second.job, error);
+    return;
+  }
+  for (const auto& [key, table] : tables_) {
+    if (find_table(rank, key) == nullptr) continue;
+    const Key own = key;  // which goes with its table
+    return conclude(own, error);
+  }
+  if (kind != LetterKind::join) return;
+  LetterWriter letter;
+  letter.value(LetterKind::verdict).value(id).value(error.kind()).text(error.text());
+  letters_.send(rank, letter);
+}
+
+// ---- Every member
+
+void MatchGroup::read_choice(LetterReader& letter) {
+  const auto place = members_.find(letter.value<Id>());
+  const auto choice = letter.bytes();
+  if (place == members_.end()) return;  // it has given up
+  Member& member = place->second;
+  attempt(*member.request, member.job, [&] {
+    member.part = collective_of(*member.request).prepare({choice.begin(), choice.end()});
+    match_messages(member);
+  });
+}
+
+void MatchGroup::match_messages(Member& member) {
+  const Collective& collective = collective_of(*member.request);
+  const auto communicator = communicator_for(collective);
+  auto matching = std::make_shared<MatchJob>();
+  for (const CollectiveMessage& message : member.part->messages()) {
+    member.messages.push_back(
+        std::make_unique<MatchedRequest>(recording_of(message, collective, communicator)));
+    matching->open.insert(member.messages.back().get());
+  }
+  jobs_.begin(matching);
+  member.matching = matching;
+  for (const auto& message : member.messages) {
+    message->match_begins();
+    post_message(*message, matching);
+  }
+}
+
+void MatchGroup::post_message(MatchedRequest& message, const std::shared_ptr<MatchJob>& job) {
+  try {
+    if (message.is_receive())
+      receiver_.post(message, job);
+    else
+      sender_.post(message, job);
+  } catch (const std::exception& failure) {
+    const Error error = error_of(failure);
+    if (message.is_receive())
+      receiver_.give_up(message, *job, error);
+    else
+      sender_.give_up(message, *job, error);
+  }
+}
+
+void MatchGroup::advance() {
+  for (auto& [member, why] : std::exchange(left_, {})) end_messages(member, why);
+  for (auto& [id, member] : members_) {
+    if (!member.matching || member.told) continue;
+    if (!member.matching->finished.load(std::memory_order_acquire)) continue;
+    member.told = true;
+    const auto& error = member.matching->error;
+    tell_first(member, id, LetterKind::ready,
+               error ? static_cast<const Error&>(*error) : Error(ErrorKind::none));
+  }
+}
+
+void MatchGroup::tell_first(const Member& member, Id id, LetterKind kind, const Error& error) {
+  const Collective& collective = collective_of(*member.request);
+  LetterWriter letter;
+  letter.value(kind).value(id).value(collective.id()).value(error.kind()).text(error.text());
+  letters_.write(collective.members().front(), *member.job, letter);
+}
+
+void MatchGroup::read_verdict(LetterReader& letter) {
+  const auto place = members_.find(letter.value<Id>());
+  const auto kind = letter.value<ErrorKind>();
+  const std::string why = letter.text();
+  if (place == members_.end()) return;
+  if (kind == ErrorKind::none) return complete(place);
+  const Error error(kind, why);
+  Member member = std::move(members_.extract(place).mapped());
+  end_messages(member, error);
+  jobs_.fail(*member.request, *member.job, error);
+}
+
+void MatchGroup::complete(Members::iterator place) {
+  Member& member = place->second;
+  attempt(*member.request, member.job, [&] {
+    std::vector<std::unique_ptr<transport::Plan>> ends;
+    std::string transport = "self";
+    for (const auto& message : member.messages) {
+      ends.push_back(message->release_plan());
+      transport = message->transport();
+    }
+    MatchResult result;
+    result.algorithm = member.part->algorithm();
+    member.request->take_match(result, member.part->make_plan(std::move(ends)), transport);
+    const Member done = std::move(members_.extract(place).mapped());
+    jobs_.succeed(*done.request, *done.job);
+  });
+}
+
+void MatchGroup::end_messages(Member& member, const Error& why) {
+  if (!member.matching) return;
+  for (const auto& message : member.messages) {
+    if (member.matching->open.count(message.get()) == 0) {
+      message->give_up_plan();
+    } else if (message->is_receive()) {
+      receiver_.give_up(*message, *member.matching, why);
+    } else {
+      sender_.give_up(*message, *member.matching, why);
+    }
+  }
+}
+
+void MatchGroup::withdraw(MatchedRequest& request, const Error& why) {
+  const auto place = find(request);
+  if (place == members_.end()) return;
+  base::log::failures_in([&] { tell_first(place->second, place->first, LetterKind::leave, why); });
+  left_.emplace_back(std::move(place->second), why);
+  members_.erase(place);
+}
+
+MatchGroup::Members::iterator MatchGroup::find(const MatchedRequest& request) {
+  return std::find_if(members_.begin(), members_.end(),
+                      [&](const auto& each) { return each.second.request == &request; });
+}
+
+std::string MatchGroup::missing(const MatchedRequest& request) const {
+  const auto found = tables_.find(collective_of(request).id());
+  if (found == tables_.end()) return "its other members";
+  std::vector<std::size_t> ranks;
+  const auto& seats = found->second.seats;
+  for (std::size_t rank = 0; rank < seats.size(); ++rank)
+    if (seats[rank].process < 0) ranks.push_back(rank);
+  return ranks.empty() ? "its other members" : fmt::format("rank {}", fmt::join(ranks, ", "));
+}
+
+}  // namespace penstock::core

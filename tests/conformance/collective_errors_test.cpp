@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// What members do differently, and what cannot be served, is one error on all of them: nothing
+// hangs, and a later collective of the communicator works.
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <string>
+#include <vector>
+
+#include "penstock/penstock.h"
+#include "support/environment.hpp"
+
+namespace penstock::test {
+namespace {
+
+class CollectiveErrors : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (size() < 2) GTEST_SKIP() << "needs two ranks";
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm_);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
+  }
+  void TearDown() override {
+    if (comm_ == MPI_COMM_NULL) return;
+    expect_works();
+    MPI_Comm_free(&comm_);
+  }
+
+  bool last() const { return rank() == size() - 1; }
+  // All members get the kind, and a text that has the words.
+  void expect_refused(MPI_Request request, PST_Error kind, const std::string& words) {
+    EXPECT_PST_KIND(PST_Match(&request, MPI_STATUS_IGNORE), kind);
+    EXPECT_NE(last_error().find(words), std::string::npos) << last_error();
+    EXPECT_PST(PST_Request_free(&request));
+  }
+  void expect_works() {
+    int value = 1;
+    MPI_Request request;
+    EXPECT_PST(PST_Allreduce_init(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_SUM, comm_, MPI_INFO_NULL,
+                                  &request));
+    EXPECT_PST(PST_Match(&request, MPI_STATUS_IGNORE));
+    EXPECT_PST(PST_Request_free(&request));
+  }
+  MPI_Request allreduce(int count, MPI_Datatype type, MPI_Op op, MPI_Info info = MPI_INFO_NULL) {
+    MPI_Request request;
+    EXPECT_PST(
+        PST_Allreduce_init(MPI_IN_PLACE, data_.data(), count, type, op, comm_, info, &request));
+    return request;
+  }
+
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  std::vector<double> data_ = std::vector<double>(64);
+};
+
+TEST_F(CollectiveErrors, AnotherCount) {
+  expect_refused(allreduce(last() ? 3 : 4, MPI_INT, MPI_SUM), PST_ERROR_TRUNCATE, "bytes");
+}
+
+TEST_F(CollectiveErrors, AnotherType) {
+  expect_refused(allreduce(4, last() ? MPI_FLOAT : MPI_INT, MPI_SUM), PST_ERROR_ARGUMENT,
+                 "the datatype");
+}
+
+TEST_F(CollectiveErrors, AnotherOperation) {
+  expect_refused(allreduce(4, MPI_INT, last() ? MPI_MAX : MPI_SUM), PST_ERROR_ARGUMENT,
+                 "the operation");
+}
+
+TEST_F(CollectiveErrors, AnotherCollective) {
+  MPI_Request request;
+  if (last())
+    EXPECT_PST(PST_Barrier_init(comm_, MPI_INFO_NULL, &request));
+  else
+    request = allreduce(1, MPI_INT, MPI_SUM);
+  expect_refused(request, PST_ERROR_ARGUMENT, "rank 0 calls allreduce");
+}
+
+TEST_F(CollectiveErrors, AnotherRoot) {
+  MPI_Request request;
+  EXPECT_PST(
+      PST_Bcast_init(data_.data(), 1, MPI_INT, last() ? 1 : 0, comm_, MPI_INFO_NULL, &request));
+  expect_refused(request, PST_ERROR_ARGUMENT, "the root");
+}
+
+TEST_F(CollectiveErrors, ATypeAndAnOperationThatAreNotServed) {
+  expect_refused(allreduce(4, last() ? MPI_CHAR : MPI_INT, MPI_SUM), PST_ERROR_UNSUPPORTED,
+                 "rank " + std::to_string(size() - 1));
+  expect_refused(allreduce(4, MPI_INT, last() ? MPI_LAND : MPI_SUM), PST_ERROR_UNSUPPORTED,
+                 "MPI_SUM");
+}
+
+TEST_F(CollectiveErrors, AnAlgorithmThatNobodyKnows) {
+  MPI_Info info;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "penstock_algorithm", "magic");
+  expect_refused(allreduce(4, MPI_INT, MPI_SUM, info), PST_ERROR_UNSUPPORTED, "two-shot, doubling");
+  MPI_Info_free(&info);
+}
+
+TEST_F(CollectiveErrors, BlocksThatDoNotFit) {
+  const auto ranks = static_cast<std::size_t>(size());
+  std::vector<MPI_Count> sends(ranks, 1), receives(ranks, 1);
+  if (last()) receives[0] = 2;
+  std::vector<MPI_Aint> places(ranks);
+  std::vector<int> in(2 * ranks), out(2 * ranks);
+  MPI_Request request;
+  EXPECT_PST(PST_Alltoallv_init(in.data(), sends.data(), places.data(), MPI_INT, out.data(),
+                                receives.data(), places.data(), MPI_INT, comm_, MPI_INFO_NULL,
+                                &request));
+  expect_refused(request, PST_ERROR_TRUNCATE, "rank 0 has 4 bytes for rank");
+}
+
+// The order of matches is free, that of the collectives themselves is not.
+TEST_F(CollectiveErrors, AnEndBeforeItsMatchFreesNothingOfOthers) {
+  MPI_Request first = allreduce(1, MPI_INT, MPI_SUM), second = allreduce(1, MPI_INT, MPI_SUM);
+  EXPECT_PST(PST_Request_free(&first));
+  EXPECT_PST(PST_Match(&second, MPI_STATUS_IGNORE));
+  EXPECT_PST_KIND(PST_Match(&second, MPI_STATUS_IGNORE), PST_ERROR_ALREADY_MATCHED);
+  EXPECT_PST(PST_Request_free(&second));
+}
+
+}  // namespace
+}  // namespace penstock::test

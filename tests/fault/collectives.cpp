@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// A member that dies, or does not come, is an error of the collective on all others, never a hang.
+#include <atomic>
+#include <cstdlib>
+#include <vector>
+
+#include "fault/fault.hpp"
+
+namespace penstock::fault {
+namespace {
+
+// With the algorithm of PENSTOCK_TEST_ALGORITHM.
+MPI_Request allreduce(std::vector<int>& data) {
+  MPI_Info info = MPI_INFO_NULL;
+  if (const char* const algorithm = std::getenv("PENSTOCK_TEST_ALGORITHM")) {
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "penstock_algorithm", algorithm);
+  }
+  MPI_Request request;
+  require_success(PST_Allreduce_init(MPI_IN_PLACE, data.data(), static_cast<int>(data.size()),
+                                     MPI_INT, MPI_SUM, MPI_COMM_WORLD, info, &request),
+                  "PST_Allreduce_init");
+  if (info != MPI_INFO_NULL) MPI_Info_free(&info);
+  return request;
+}
+
+}  // namespace
+
+// Rank 1 dies on its stream after some epochs, or before it joins the match of another.
+void dead_member(const Job& job) {
+  Lane lane;
+  std::vector<int> data(5000);
+  MPI_Request request = allreduce(data), second = allreduce(data);
+  require_success(PST_Match(&request, MPI_STATUS_IGNORE), "PST_Match");
+  for (int i = 0; i < 50; ++i)
+    require_success(PST_Enqueue_run(lane.queue, &request), "PST_Enqueue_run");
+  require_success(PST_Queue_wait(lane.queue), "PST_Queue_wait");
+  if (job.rank == 1) {
+    require_success(PST_Stream_launch(lane.stream, die_on_stream, nullptr), "launch");
+    PST_Queue_wait(lane.queue);
+  }
+  std::atomic<bool> passed = false;
+  require_success(PST_Enqueue_run(lane.queue, &request), "PST_Enqueue_run");
+  require_success(PST_Stream_launch(lane.stream, set_passed, &passed), "PST_Stream_launch");
+  require_kind(PST_Queue_wait(lane.queue), PST_ERROR_PEER_DEAD, "PST_Queue_wait");
+  require_success(PST_Stream_synchronize(lane.stream), "PST_Stream_synchronize");
+  require(passed, "the stream has been released");
+  require_kind(PST_Match(&second, MPI_STATUS_IGNORE), PST_ERROR_PEER_DEAD, "PST_Match");
+  require_success(PST_Request_free(&request), "PST_Request_free");
+  require_success(PST_Request_free(&second), "PST_Request_free");
+  content_and_gone();
+}
+
+// Rank 1 comes too late for the match of rank 0, and then rank 0 for that of rank 1. Together they
+// match what both hand over again.
+void silent_member(const Job& job) {
+  Lane lane;
+  std::vector<int> data(3, 1);
+  MPI_Request request = allreduce(data);
+  for (int late = 0; late < 2; ++late) {
+    if (job.rank != late) {
+      require_kind(PST_Match(&request, MPI_STATUS_IGNORE), PST_ERROR_TIMEOUT, "PST_Match");
+      if (job.rank == 0) require(told("rank 1 of MPI_COMM_WORLD"), "the error names rank 1");
+    }
+    meet();
+  }
+  require_success(PST_Match(&request, MPI_STATUS_IGNORE), "PST_Match");
+  require_success(PST_Enqueue_run(lane.queue, &request), "PST_Enqueue_run");
+  require_success(PST_Queue_wait(lane.queue), "PST_Queue_wait");
+  require(data[2] == 2, "the sum");
+  meet();
+  // Rank 1 does not start: the wait of rank 0 ends with PENSTOCK_TIMEOUT.
+  if (job.rank == 0) {
+    require_success(PST_Enqueue_run(lane.queue, &request), "PST_Enqueue_run");
+    require_kind(PST_Queue_wait(lane.queue), PST_ERROR_TIMEOUT, "PST_Queue_wait");
+    require(told("allreduce 1"), "the error names the collective");
+  }
+  meet();
+  if (job.rank == 1) require_kind(try_epoch(lane, request), PST_ERROR_PEER_FREED, "a later epoch");
+  require_success(PST_Request_free(&request), "PST_Request_free");
+}
+
+}  // namespace penstock::fault

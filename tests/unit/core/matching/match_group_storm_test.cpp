@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+// Three processes match collectives in random orders, read each other's letters late and a few at a
+// time, and give up what is under way. Whatever happens, a collective that nobody gives up is
+// matched on all, one that all hand over again is matched on all, and nothing waits for what will
+// not come.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <deque>
+#include <numeric>
+#include <random>
+#include <thread>
+
+#include "core/matching/matcher.hpp"
+#include "support/rounds.hpp"
+#include "unit/core/matching/match_office.hpp"
+
+namespace penstock::core::test {
+namespace {
+
+constexpr int members = 3;
+const std::vector<int> all_members{0, 1, 2};
+
+class NoPlan final : public transport::Plan {
+ public:
+  explicit NoPlan(std::vector<std::unique_ptr<transport::Plan>> ends) : ends_(std::move(ends)) {}
+  void check_stream(const device::Stream&) const override {}
+  void start(device::Stream&, transport::Sink&) override {}
+  void wait(device::Stream&, transport::Sink&) override {}
+  void hand_over(device::Stream*, device::Stream&) override {}
+  void close(device::Stream&, void (*)(void*), void*) override {}
+  void close() override {
+    for (const auto& end : ends_) end->close();
+  }
+  transport::PairState pair_state(transport::Epoch) const noexcept override {
+    return transport::PairState::serves;
+  }
+  void cancel_wait(const Error&) noexcept override {}
+  std::string describe() const override { return ""; }
+  std::string path() const override { return ""; }
+
+ private:
+  std::vector<std::unique_ptr<transport::Plan>> ends_;
+};
+
+// Each member sends to each of the others, twice.
+class AllToAll final : public CollectivePart {
+ public:
+  explicit AllToAll(int rank) {
+    for (const auto direction : {transport::Direction::receive, transport::Direction::send})
+      for (int tag = 0; tag < 2; ++tag)
+        for (int peer = 0; peer < members; ++peer)
+          if (peer != rank) messages_.push_back({direction, peer, tag, nullptr, 8});
+  }
+  const std::vector<CollectiveMessage>& messages() const noexcept override { return messages_; }
+  std::string algorithm() const override { return "pigeons"; }
+  std::unique_ptr<transport::Plan> make_plan(
+      std::vector<std::unique_ptr<transport::Plan>> ends) override {
+    return std::make_unique<NoPlan>(std::move(ends));
+  }
+
+ private:
+  std::vector<CollectiveMessage> messages_;
+};
+
+class OfficeCollective final : public Collective {
+ public:
+  OfficeCollective(int rank, std::uint64_t number, int count)
+      : rank_(rank), id_{number, number * 7919}, count_(count) {}
+  std::string label() const override { return "collective " + std::to_string(id_.high); }
+  const group::CommunicatorId& id() const noexcept override { return id_; }
+  int rank() const noexcept override { return rank_; }
+  const std::vector<int>& members() const noexcept override { return all_members; }
+  transport::WireRecord contribution() const override {
+    return {static_cast<std::byte>(rank_), static_cast<std::byte>(count_)};
+  }
+  transport::WireRecord choose(std::span<const transport::WireRecord> told) const override {
+    for (std::size_t rank = 0; rank < told.size(); ++rank) {
+      EXPECT_EQ(told[rank].at(0), static_cast<std::byte>(rank));
+      if (told[rank].at(1) != told[0].at(1)) throw Error(ErrorKind::truncate, "counts differ");
+    }
+    return {std::byte{42}};
+  }
+  std::unique_ptr<CollectivePart> prepare(const transport::WireRecord& choice) const override {
+    EXPECT_EQ(choice.at(0), std::byte{42});
+    return std::make_unique<AllToAll>(rank_);
+  }
+
+ private:
+  const int rank_;
+  const group::CommunicatorId id_;
+  const int count_;
+};
+
+std::unique_ptr<MatchedRequest> collective(int rank, std::uint64_t number, int count = 1) {
+  auto communicator = std::make_shared<group::Communicator>();
+  communicator->known = true;
+  communicator->rank = rank;
+  communicator->name = "MPI_COMM_WORLD";
+  Recording recording;
+  recording.kind = RequestKind::collective;
+  recording.communicator = std::move(communicator);
+  recording.collective = std::make_shared<OfficeCollective>(rank, number, count);
+  return std::make_unique<MatchedRequest>(std::move(recording));
+}
+
+class GroupStorm {
+ public:
+  GroupStorm(unsigned seed, bool give_up) : gives_up_(give_up), random_(seed) {
+    for (Clerk* clerk : clerks_) clerk->pigeons.confirms = seed % 3 == 0;
+    for (int rank = 0; rank < members; ++rank)
+      for (std::uint64_t number = 1; number <= collectives; ++number)
+        own_[rank].push_back({collective(rank, number), nullptr});
+  }
+
+  void blow(int steps) {
+    for (int step = 0; step < steps; ++step) act(pick(6), pick(members));
+    for (Clerk* clerk : clerks_) clerk->mailbox.most = std::numeric_limits<std::size_t>::max();
+    settle();
+  }
+
+  // What nobody has by now is matched when all hand it over. Where somebody has it alone, others
+  // have given up when all were ready: these hear nothing more.
+  void expect_the_rest_to_match() {
+    std::vector<int> had(collectives);
+    for (std::size_t i = 0; i < collectives; ++i) had[i] = matched(i);
+    for (int rank = 0; rank < members; ++rank) begin_all(rank);
+    settle();
+    for (std::size_t i = 0; i < collectives; ++i) {
+      const bool may_miss = had[i] != 0 && gives_up_;
+      EXPECT_TRUE(matched(i) == members || may_miss)
+          << "collective " << i << " was matched on " << had[i] << ", now on " << matched(i);
+    }
+  }
+
+  void expect_nothing_to_wait() {
+    for (int rank = 0; rank < members; ++rank) {
+      for (Own& own : own_[rank])
+        if (own.waits()) own.job->deadline = std::chrono::steady_clock::time_point{};
+      while (std::any_of(own_[rank].begin(), own_[rank].end(),
+                         [](const Own& own) { return own.waits(); })) {
+        clerks_[rank]->matcher->drive();
+        std::this_thread::yield();
+      }
+    }
+    settle();
+    EXPECT_FALSE(Matcher::under_way());
+    for (const Clerk* clerk : clerks_) EXPECT_EQ(clerk->pigeons.offers, 0);
+  }
+
+ private:
+  static constexpr std::size_t collectives = 4;
+  struct Own {
+    std::unique_ptr<MatchedRequest> request;
+    std::shared_ptr<MatchJob> job;
+    bool waits() const { return job && job->open.count(request.get()) != 0; }
+    bool free() const { return !request->matched() && !request->match_under_way(); }
+  };
+
+  int pick(unsigned below) { return static_cast<int>(random_() % below); }
+  int matched(std::size_t which) const {
+    return static_cast<int>(std::count_if(std::begin(own_), std::end(own_), [&](const auto& own) {
+      return own[which].request->matched();
+    }));
+  }
+
+  void act(int what, int rank) {
+    Clerk& clerk = *clerks_[rank];
+    switch (what) {
+      case 0:
+        return begin(rank, {static_cast<std::size_t>(pick(collectives))});
+      case 1:
+        clerk.mailbox.most = static_cast<std::size_t>(pick(4));
+        return;
+      case 2:
+        if (gives_up_ && pick(3) == 0) give_up(rank);
+        return;
+      default:
+        clerk.matcher->drive();
+    }
+  }
+
+  void begin(int rank, const std::vector<std::size_t>& which) {
+    std::vector<MatchedRequest*> requests;
+    for (const std::size_t each : which)
+      if (own_[rank][each].free()) requests.push_back(own_[rank][each].request.get());
+    if (requests.empty()) return;
+    const auto job = clerks_[rank]->matcher->prepare(requests);
+    for (const std::size_t each : which)
+      if (job->open.count(own_[rank][each].request.get()) != 0) own_[rank][each].job = job;
+    clerks_[rank]->matcher->begin(job);
+  }
+
+  void begin_all(int rank) {
+    std::vector<std::size_t> all(collectives);
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    std::shuffle(all.begin(), all.end(), random_);
+    begin(rank, all);
+  }
+
+  // No letter is read meanwhile.
+  void give_up(int rank) {
+    std::vector<Own*> waiting;
+    for (Own& own : own_[rank])
+      if (own.waits()) waiting.push_back(&own);
+    if (waiting.empty()) return;
+    Own& own = *waiting[static_cast<std::size_t>(pick(static_cast<unsigned>(waiting.size())))];
+    clerks_[rank]->mailbox.deaf = true;
+    own.job->deadline = std::chrono::steady_clock::time_point{};
+    while (own.waits()) {
+      clerks_[rank]->matcher->drive();
+      std::this_thread::yield();
+    }
+    clerks_[rank]->mailbox.deaf = false;
+  }
+
+  void settle() {
+    for (int round = 0; round < 40; ++round)
+      for (Clerk* clerk : clerks_) clerk->matcher->drive();
+  }
+
+  const bool gives_up_;
+  std::mt19937 random_;
+  Office office_;
+  Clerk zero_{0, members, office_}, one_{1, members, office_}, two_{2, members, office_};
+  Clerk* const clerks_[members] = {&zero_, &one_, &two_};
+  std::vector<Own> own_[members];
+};
+
+void endure(bool give_up, unsigned seeds) {
+  if (std::getenv("PENSTOCK_TEST_LONG") != nullptr) seeds *= 50;
+  for (unsigned seed = 0; seed < seeds; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    GroupStorm storm(seed, give_up);
+    storm.blow(200);
+    storm.expect_the_rest_to_match();
+    storm.expect_nothing_to_wait();
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(MatchGroupStorm, NobodyGivesUp) {
+  endure(false, penstock::test::fewer_rounds(300u, 5u));
+}
+
+TEST(MatchGroupStorm, SomeGiveUp) {
+  endure(true, penstock::test::fewer_rounds(100u, 5u));
+}
+
+// One cause on all, and the next attempt is free.
+TEST(MatchGroup, MembersThatDifferFailAlike) {
+  Office office;
+  Clerk zero(0, members, office), one(1, members, office), two(2, members, office);
+  Clerk* const clerks[] = {&zero, &one, &two};
+  std::vector<std::unique_ptr<MatchedRequest>> requests;
+  std::vector<std::shared_ptr<MatchJob>> jobs;
+  for (int rank = 0; rank < members; ++rank) {
+    requests.push_back(collective(rank, 9, rank == 2 ? 5 : 4));
+    jobs.push_back(clerks[rank]->begin({requests.back().get()}));
+  }
+  for (int round = 0; round < 10; ++round)
+    for (Clerk* clerk : clerks) clerk->matcher->drive();
+  for (int rank = 0; rank < members; ++rank) {
+    ASSERT_TRUE(jobs[static_cast<std::size_t>(rank)]->error);
+    EXPECT_EQ(jobs[static_cast<std::size_t>(rank)]->error->kind(), ErrorKind::truncate);
+    EXPECT_TRUE(is_unmatched(*requests[static_cast<std::size_t>(rank)]));
+  }
+}
+
+// A member dies between its Join and the verdict: the others hear of it by themselves.
+TEST(MatchGroup, AMemberThatDiesFailsTheOthers) {
+  Office office;
+  Clerk zero(0, members, office), one(1, members, office), two(2, members, office);
+  Clerk* const clerks[] = {&zero, &one, &two};
+  for (int rounds = 0; rounds < 8; ++rounds) {
+    std::vector<std::unique_ptr<MatchedRequest>> requests;
+    std::vector<std::shared_ptr<MatchJob>> jobs;
+    for (int rank = 0; rank < members; ++rank) {
+      requests.push_back(collective(rank, 20u + static_cast<unsigned>(rounds)));
+      jobs.push_back(clerks[rank]->begin({requests.back().get()}));
+    }
+    if (rounds < 7) {
+      for (int round = 0; round < 20; ++round)
+        for (Clerk* clerk : clerks) clerk->matcher->drive();
+      EXPECT_TRUE(requests[0]->matched() && requests[2]->matched());
+      continue;
+    }
+    zero.world.kill(2);
+    one.world.kill(2);
+    while (!jobs[0]->finished || !jobs[1]->finished) {
+      zero.matcher->drive();
+      one.matcher->drive();
+    }
+    for (const int rank : {0, 1}) {
+      ASSERT_TRUE(jobs[static_cast<std::size_t>(rank)]->error);
+      EXPECT_EQ(jobs[static_cast<std::size_t>(rank)]->error->kind(), ErrorKind::peer_dead);
+    }
+    jobs[2]->deadline = std::chrono::steady_clock::time_point{};
+    while (!jobs[2]->finished) two.matcher->drive();
+  }
+}
+
+}  // namespace
+}  // namespace penstock::core::test
