@@ -19,20 +19,21 @@
 namespace penstock::test {
 namespace {
 
-constexpr std::size_t border = 16;  // bytes on both sides of a buffer that nobody may touch
-constexpr std::byte untouched{0xa5};
+constexpr std::size_t guard_bytes = 16;  // bytes on both sides of a buffer that nobody may touch
+constexpr std::byte guard_byte{0xa5};
 
 // Between borders, at an address that no number is aligned to.
-class Guarded {
+class GuardedBlock {
  public:
-  explicit Guarded(std::size_t bytes) : bytes_(bytes), memory_(bytes + 2 * border + 1, untouched) {}
-  std::byte* data() { return memory_.data() + border + 1; }
+  explicit GuardedBlock(std::size_t bytes)
+      : bytes_(bytes), memory_(bytes + 2 * guard_bytes + 1, guard_byte) {}
+  std::byte* data() { return memory_.data() + guard_bytes + 1; }
   std::size_t size() const { return bytes_; }
   void clear() { std::fill_n(data(), bytes_, std::byte{}); }
   bool borders_hold() const {
-    const auto is_untouched = [](std::byte each) { return each == untouched; };
-    return std::all_of(memory_.begin(), memory_.begin() + border + 1, is_untouched) &&
-           std::all_of(memory_.end() - border, memory_.end(), is_untouched);
+    const auto is_untouched = [](std::byte each) { return each == guard_byte; };
+    return std::all_of(memory_.begin(), memory_.begin() + guard_bytes + 1, is_untouched) &&
+           std::all_of(memory_.end() - guard_bytes, memory_.end(), is_untouched);
   }
 
  private:
@@ -40,39 +41,39 @@ class Guarded {
   std::vector<std::byte> memory_;
 };
 
-std::byte byte_of(int from, int to, std::size_t index, int epoch) {
+std::byte block_byte(int from, int to, std::size_t index, int epoch) {
   const auto mixed = static_cast<unsigned>(from) * 131u + static_cast<unsigned>(to) * 31u +
                      static_cast<unsigned>(index) * 7u + static_cast<unsigned>(epoch) * 61u;
   return static_cast<std::byte>(mixed ^ (mixed >> 8));
 }
 
-class Info {
+class AlgorithmInfo {
  public:
-  explicit Info(const std::string& algorithm) {
+  explicit AlgorithmInfo(const std::string& algorithm) {
     if (algorithm.empty()) return;
     MPI_Info_create(&info_);
     MPI_Info_set(info_, "penstock_algorithm", algorithm.c_str());
   }
-  ~Info() {
+  ~AlgorithmInfo() {
     if (info_ != MPI_INFO_NULL) MPI_Info_free(&info_);
   }
-  Info(const Info&) = delete;
-  Info& operator=(const Info&) = delete;
+  AlgorithmInfo(const AlgorithmInfo&) = delete;
+  AlgorithmInfo& operator=(const AlgorithmInfo&) = delete;
   MPI_Info get() const { return info_; }
 
  private:
   MPI_Info info_ = MPI_INFO_NULL;
 };
 
-class TestQueue {
+class CollectiveQueue {
  public:
-  TestQueue() { EXPECT_PST(PST_Queue_create(MPI_COMM_NULL, stream_, &queue_)); }
-  ~TestQueue() {
+  CollectiveQueue() { EXPECT_PST(PST_Queue_create(MPI_COMM_NULL, stream_, &queue_)); }
+  ~CollectiveQueue() {
     PST_Queue_free(&queue_);
     free_stream(stream_);
   }
-  TestQueue(const TestQueue&) = delete;
-  TestQueue& operator=(const TestQueue&) = delete;
+  CollectiveQueue(const CollectiveQueue&) = delete;
+  CollectiveQueue& operator=(const CollectiveQueue&) = delete;
   PST_Queue get() const { return queue_; }
 
  private:
@@ -90,7 +91,7 @@ bool run_epochs(MPI_Request request, int epochs, const std::function<void(int)>&
     MPI_Request_free(&request);
     return false;
   }
-  const TestQueue queue;
+  const CollectiveQueue queue;
   for (int epoch = 0; epoch < epochs; ++epoch) {
     fill(epoch);
     if (epoch % 2 == 0) {
@@ -106,26 +107,26 @@ bool run_epochs(MPI_Request request, int epochs, const std::function<void(int)>&
   return true;
 }
 
-std::vector<std::size_t> counts() {
+std::vector<std::size_t> block_counts() {
   return {0, 1, 7, 1003, 20011};
 }
-constexpr int epochs = 4;
+constexpr int rounds_each = 4;
 
 // ---- Bytes
 
 void fill_blocks(std::byte* data, std::size_t block, int from, int epoch, bool one) {
   for (int to = 0; to < (one ? 1 : size()); ++to)
     for (std::size_t i = 0; i < block; ++i)
-      data[static_cast<std::size_t>(to) * block + i] = byte_of(from, to, i, epoch);
+      data[static_cast<std::size_t>(to) * block + i] = block_byte(from, to, i, epoch);
 }
 
 // A block of each rank, for this one or for all.
-void check_blocks(Guarded& output, std::size_t block, int epoch, bool one) {
+void check_blocks(GuardedBlock& output, std::size_t block, int epoch, bool one) {
   std::size_t wrong = 0;
   for (int from = 0; from < size(); ++from)
     for (std::size_t i = 0; i < block; ++i)
       if (output.data()[static_cast<std::size_t>(from) * block + i] !=
-          byte_of(from, one ? 0 : rank(), i, epoch))
+          block_byte(from, one ? 0 : rank(), i, epoch))
         ++wrong;
   EXPECT_EQ(wrong, 0u) << "epoch " << epoch << ", blocks of " << block;
   EXPECT_TRUE(output.borders_hold());
@@ -134,19 +135,19 @@ void check_blocks(Guarded& output, std::size_t block, int epoch, bool one) {
 class CollectiveBytes : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(CollectiveBytes, AlltoallGivesEachRankItsBlock) {
-  const Info info(GetParam());
-  for (const std::size_t block : counts())
+  const AlgorithmInfo info(GetParam());
+  for (const std::size_t block : block_counts())
     for (const bool in_place : {false, true}) {
       const std::size_t all = block * static_cast<std::size_t>(size());
-      Guarded input(all), output(all);
+      GuardedBlock input(all), output(all);
       MPI_Request request;
       EXPECT_PST(PST_Alltoall_init(in_place ? MPI_IN_PLACE : input.data(),
                                    static_cast<MPI_Count>(block), MPI_BYTE, output.data(),
                                    static_cast<MPI_Count>(block), MPI_BYTE, MPI_COMM_WORLD,
                                    info.get(), &request));
-      Guarded& filled = in_place ? output : input;
+      GuardedBlock& filled = in_place ? output : input;
       if (!run_epochs(
-              request, epochs,
+              request, rounds_each,
               [&](int epoch) {
                 output.clear();
                 fill_blocks(filled.data(), block, rank(), epoch, false);
@@ -163,17 +164,17 @@ INSTANTIATE_TEST_SUITE_P(Alltoall, CollectiveBytes,
 class CollectiveGather : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(CollectiveGather, AllgatherGivesAllTheBlockOfEach) {
-  const Info info(GetParam());
-  for (const std::size_t block : counts())
+  const AlgorithmInfo info(GetParam());
+  for (const std::size_t block : block_counts())
     for (const bool in_place : {false, true}) {
-      Guarded input(block), output(block * static_cast<std::size_t>(size()));
+      GuardedBlock input(block), output(block * static_cast<std::size_t>(size()));
       MPI_Request request;
       EXPECT_PST(PST_Allgather_init(in_place ? MPI_IN_PLACE : input.data(),
                                     static_cast<MPI_Count>(block), MPI_BYTE, output.data(),
                                     static_cast<MPI_Count>(block), MPI_BYTE, MPI_COMM_WORLD,
                                     info.get(), &request));
       run_epochs(
-          request, epochs,
+          request, rounds_each,
           [&](int epoch) {
             output.clear();
             fill_blocks(
@@ -187,14 +188,14 @@ INSTANTIATE_TEST_SUITE_P(Allgather, CollectiveGather,
                          ::testing::Values("", "ring", "dissemination"));
 
 TEST(Collectives, BcastGivesAllWhatTheRootHas) {
-  for (const std::size_t bytes : counts())
+  for (const std::size_t bytes : block_counts())
     for (int root = 0; root < size(); ++root) {
-      Guarded data(bytes);
+      GuardedBlock data(bytes);
       MPI_Request request;
       EXPECT_PST(PST_Bcast_init(data.data(), static_cast<MPI_Count>(bytes), MPI_BYTE, root,
                                 MPI_COMM_WORLD, MPI_INFO_NULL, &request));
       run_epochs(
-          request, epochs,
+          request, rounds_each,
           [&](int epoch) {
             data.clear();
             if (rank() == root) fill_blocks(data.data(), bytes, root, epoch, true);
@@ -202,7 +203,7 @@ TEST(Collectives, BcastGivesAllWhatTheRootHas) {
           [&](int epoch) {
             std::size_t wrong = 0;
             for (std::size_t i = 0; i < bytes; ++i)
-              if (data.data()[i] != byte_of(root, 0, i, epoch)) ++wrong;
+              if (data.data()[i] != block_byte(root, 0, i, epoch)) ++wrong;
             EXPECT_EQ(wrong, 0u);
             EXPECT_TRUE(data.borders_hold());
           });
@@ -213,7 +214,7 @@ TEST(Collectives, BcastGivesAllWhatTheRootHas) {
 class CollectiveUneven : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(CollectiveUneven, AlltoallvGivesEachRankItsBlock) {
-  const Info info(GetParam());
+  const AlgorithmInfo info(GetParam());
   const auto elements = [](int from, int to) { return (from + 2 * to) % 4; };
   const auto ranks = static_cast<std::size_t>(size());
   constexpr std::size_t room = 5;  // elements, for each block
@@ -224,7 +225,7 @@ TEST_P(CollectiveUneven, AlltoallvGivesEachRankItsBlock) {
     receive_counts.push_back(elements(peer, rank()));
     places.push_back(static_cast<MPI_Aint>((size() - 1 - peer) * static_cast<int>(room)));
   }
-  Guarded input(ranks * room * 8), output(ranks * room * 8);
+  GuardedBlock input(ranks * room * 8), output(ranks * room * 8);
   MPI_Request request;
   EXPECT_PST(PST_Alltoallv_init(input.data(), send_counts.data(), places.data(), MPI_DOUBLE,
                                 output.data(), receive_counts.data(), places.data(), MPI_DOUBLE,
@@ -234,20 +235,20 @@ TEST_P(CollectiveUneven, AlltoallvGivesEachRankItsBlock) {
   std::fill(places.begin(), places.end(), -1);  // the arrays are the program's again
   std::fill(send_counts.begin(), send_counts.end(), -1);
   run_epochs(
-      request, epochs,
+      request, rounds_each,
       [&](int epoch) {
         output.clear();
         for (int to = 0; to < size(); ++to)
           for (std::size_t i = 0; i < static_cast<std::size_t>(elements(rank(), to)) * 8; ++i)
             input.data()[static_cast<std::size_t>(offsets[static_cast<std::size_t>(to)]) + i] =
-                byte_of(rank(), to, i, epoch);
+                block_byte(rank(), to, i, epoch);
       },
       [&](int epoch) {
         std::vector<std::byte> expected(output.size());
         for (int from = 0; from < size(); ++from)
           for (std::size_t i = 0; i < static_cast<std::size_t>(elements(from, rank())) * 8; ++i)
             expected[static_cast<std::size_t>(offsets[static_cast<std::size_t>(from)]) + i] =
-                byte_of(from, rank(), i, epoch);
+                block_byte(from, rank(), i, epoch);
         EXPECT_TRUE(std::equal(expected.begin(), expected.end(), output.data()));
         EXPECT_TRUE(output.borders_hold());
       });
@@ -264,11 +265,11 @@ float number_of(int from, std::size_t index, int epoch) {
   return 1.0f / static_cast<float>(1 + mixed % 1000);
 }
 
-void store(std::byte* data, std::size_t index, float number) {
+void store_number(std::byte* data, std::size_t index, float number) {
   std::copy_n(reinterpret_cast<const std::byte*>(&number), sizeof number,
               data + index * sizeof number);
 }
-float load(const std::byte* data, std::size_t index) {
+float load_number(const std::byte* data, std::size_t index) {
   float number;
   std::copy_n(data + index * sizeof number, sizeof number, reinterpret_cast<std::byte*>(&number));
   return number;
@@ -281,21 +282,22 @@ float serial_sum(std::size_t index, int epoch) {
 }
 
 void fill_numbers(std::byte* data, std::size_t count, int epoch) {
-  for (std::size_t i = 0; i < count; ++i) store(data, i, number_of(rank(), i, epoch));
+  for (std::size_t i = 0; i < count; ++i) store_number(data, i, number_of(rank(), i, epoch));
 }
 
 // Bit for bit the serial sum, or at least the same on all ranks.
-void check_sums(Guarded& output, std::size_t first, std::size_t count, int epoch, bool in_order) {
+void check_sums(GuardedBlock& output, std::size_t first, std::size_t count, int epoch,
+                bool in_order) {
   std::size_t wrong = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    const float sum = load(output.data(), i), serial = serial_sum(first + i, epoch);
+    const float sum = load_number(output.data(), i), serial = serial_sum(first + i, epoch);
     if (in_order ? sum != serial : std::abs(sum - serial) > serial * 1e-5f) ++wrong;
   }
   EXPECT_EQ(wrong, 0u) << "epoch " << epoch << ", " << count << " numbers";
   EXPECT_TRUE(output.borders_hold());
 }
 
-void expect_alike(const Guarded& output, const std::byte* data) {
+void expect_alike(const GuardedBlock& output, const std::byte* data) {
   std::vector<std::byte> first(data, data + output.size());
   MPI_Bcast(first.data(), static_cast<int>(first.size()), MPI_BYTE, 0, MPI_COMM_WORLD);
   EXPECT_TRUE(std::equal(first.begin(), first.end(), data));
@@ -304,17 +306,17 @@ void expect_alike(const Guarded& output, const std::byte* data) {
 class CollectiveSums : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(CollectiveSums, AllreduceGivesAllTheSameSum) {
-  const Info info(GetParam());
+  const AlgorithmInfo info(GetParam());
   const bool in_order = std::string(GetParam()) == "two-shot" || size() <= 2;
-  for (const std::size_t count : counts())
+  for (const std::size_t count : block_counts())
     for (const bool in_place : {false, true}) {
-      Guarded input(count * sizeof(float)), output(count * sizeof(float));
+      GuardedBlock input(count * sizeof(float)), output(count * sizeof(float));
       MPI_Request request;
       EXPECT_PST(PST_Allreduce_init(in_place ? MPI_IN_PLACE : input.data(), output.data(),
                                     static_cast<MPI_Count>(count), MPI_FLOAT, MPI_SUM,
                                     MPI_COMM_WORLD, info.get(), &request));
       if (!run_epochs(
-              request, epochs,
+              request, rounds_each,
               [&](int epoch) {
                 output.clear();
                 fill_numbers(in_place ? output.data() : input.data(), count, epoch);
@@ -330,9 +332,9 @@ INSTANTIATE_TEST_SUITE_P(Allreduce, CollectiveSums,
                          ::testing::Values("", "two-shot", "doubling", "lanes", "lanes-doubling"));
 
 TEST(Collectives, ReduceGivesTheRootTheSum) {
-  for (const std::size_t count : counts())
+  for (const std::size_t count : block_counts())
     for (int root = 0; root < size(); ++root) {
-      Guarded input(count * sizeof(float)), output(count * sizeof(float));
+      GuardedBlock input(count * sizeof(float)), output(count * sizeof(float));
       const bool in_place = rank() == root && count % 2 == 1;
       MPI_Request request;
       EXPECT_PST(PST_Reduce_init(in_place ? MPI_IN_PLACE : input.data(),
@@ -340,7 +342,7 @@ TEST(Collectives, ReduceGivesTheRootTheSum) {
                                  static_cast<MPI_Count>(count), MPI_FLOAT, MPI_SUM, root,
                                  MPI_COMM_WORLD, MPI_INFO_NULL, &request));
       run_epochs(
-          request, epochs,
+          request, rounds_each,
           [&](int epoch) {
             output.clear();
             fill_numbers(in_place ? output.data() : input.data(), count, epoch);
@@ -352,15 +354,15 @@ TEST(Collectives, ReduceGivesTheRootTheSum) {
 }
 
 TEST(Collectives, ReduceScatterGivesEachRankItsBlockOfTheSum) {
-  for (const std::size_t count : counts()) {
+  for (const std::size_t count : block_counts()) {
     const std::size_t all = count * static_cast<std::size_t>(size());
-    Guarded input(all * sizeof(float)), output(count * sizeof(float));
+    GuardedBlock input(all * sizeof(float)), output(count * sizeof(float));
     MPI_Request request;
     EXPECT_PST(PST_Reduce_scatter_block_init(input.data(), output.data(),
                                              static_cast<MPI_Count>(count), MPI_FLOAT, MPI_SUM,
                                              MPI_COMM_WORLD, MPI_INFO_NULL, &request));
     run_epochs(
-        request, epochs,
+        request, rounds_each,
         [&](int epoch) {
           output.clear();
           fill_numbers(input.data(), all, epoch);
@@ -411,7 +413,7 @@ TEST(Collectives, ReductionsTakeEachOperationAndType) {
 
 // ---- Streams
 
-struct Counted {
+struct CountedSums {
   std::vector<int> data;
   int epoch = 0;
   std::size_t wrong = 0;
@@ -423,7 +425,7 @@ TEST(Collectives, EpochsFollowEachOtherOnTheStream) {
   const Stream stream = make_stream();
   PST_Queue queue = PST_QUEUE_NULL;
   EXPECT_PST(PST_Queue_create(MPI_COMM_NULL, stream, &queue));
-  Counted counted;
+  CountedSums counted;
   counted.data.resize(5);
   MPI_Request request;
   EXPECT_PST(PST_Allreduce_init(MPI_IN_PLACE, counted.data.data(), 5, MPI_INT, MPI_SUM,
@@ -433,7 +435,7 @@ TEST(Collectives, EpochsFollowEachOtherOnTheStream) {
     launch(
         stream,
         [](void* argument) {
-          auto& own = *static_cast<Counted*>(argument);
+          auto& own = *static_cast<CountedSums*>(argument);
           std::fill(own.data.begin(), own.data.end(), ++own.epoch * (rank() + 1));
         },
         &counted);
@@ -441,7 +443,7 @@ TEST(Collectives, EpochsFollowEachOtherOnTheStream) {
     launch(
         stream,
         [](void* argument) {
-          auto& own = *static_cast<Counted*>(argument);
+          auto& own = *static_cast<CountedSums*>(argument);
           for (const int each : own.data)
             if (each != own.epoch * size() * (size() + 1) / 2) ++own.wrong;
         },
@@ -458,7 +460,7 @@ TEST(Collectives, EpochsFollowEachOtherOnTheStream) {
 // Two requests of one communicator on two queues, whose ranks enqueue them in opposite orders, and
 // then on each other's.
 TEST(Collectives, TwoRequestsOnTwoQueuesInAnyOrder) {
-  const TestQueue queues[2];
+  const CollectiveQueue queues[2];
   std::vector<int> data[2] = {std::vector<int>(300), std::vector<int>(300)};
   MPI_Request requests[2];
   for (int i = 0; i < 2; ++i)
@@ -476,7 +478,7 @@ TEST(Collectives, TwoRequestsOnTwoQueuesInAnyOrder) {
       const int which = (i + rank()) % 2;
       EXPECT_PST(PST_Enqueue_run(queues[(which + round) % 2].get(), &requests[which]));
     }
-    for (const TestQueue& queue : queues) EXPECT_PST(PST_Queue_wait(queue.get()));
+    for (const CollectiveQueue& queue : queues) EXPECT_PST(PST_Queue_wait(queue.get()));
     const int sum = size() * (size() - 1) / 2 + size() * round;
     for (const auto& each : data) EXPECT_EQ(std::count(each.begin(), each.end(), sum), 300);
   }
@@ -520,7 +522,7 @@ TEST(Collectives, ABarrierEndsWhenAllHaveCome) {
 TEST(Collectives, TellTheirAlgorithm) {
   int value = 0;
   MPI_Request request;
-  const Info info("two-shot");
+  const AlgorithmInfo info("two-shot");
   EXPECT_PST(PST_Allreduce_init(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
                                 info.get(), &request));
   char name[32] = "";
