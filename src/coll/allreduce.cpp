@@ -35,8 +35,7 @@ Schedule doubling_allreduce(const Shape& shape, int rank) {
 Schedule pairs_reduce_scatter_block(const Shape& shape, int rank) {
   ScheduleBuilder builder;
   const Region source = shape.source(shape.ranks * shape.bytes());
-  std::vector<Region> blocks;
-  for (int peer = 0; peer < shape.ranks; ++peer) blocks.push_back(source.item(peer, shape.bytes()));
+  const std::vector<Region> blocks = chunks(source, shape.element, shape.ranks);
   reduce_chunks(builder, all_ranks(shape, rank), blocks, output(shape.bytes()));
   return builder.finish();
 }

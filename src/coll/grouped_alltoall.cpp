@@ -129,7 +129,7 @@ void GroupedAlltoall::exchange_inside_group() {
   builder_.next_phase();
   if (!leads()) return;
   leaving_ = leader_ranks_ == 1 ? output(line_bytes_) : leaving_;
-  builder_.permute(arrived_, leaving_, groups_.count * leader_ranks_, leaders_.count);
+  builder_.permute(arrived_, leaving_, shape_.ranks / leaders_.count, leaders_.count);
   exchange(leaving_, leaders_, groups_.mine * leaders_.count * leader_ranks_, leader_ranks_);
 }
 

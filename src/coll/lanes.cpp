@@ -10,8 +10,10 @@ namespace penstock::coll {
 namespace {
 
 Members node_members(const Shape& shape, const std::vector<int>& order, int rank) {
-  const auto first = order.begin() + shape.node[rank] * node_ranks(shape);
-  return {{first, first + node_ranks(shape)}, static_cast<std::size_t>(shape.index[rank])};
+  const int ranks = node_ranks(shape);
+  const int position = shape.node[rank] * ranks;
+  const auto first = order.begin() + position;
+  return {{first, first + ranks}, static_cast<std::size_t>(shape.index[rank])};
 }
 
 Members lane_members(const Shape& shape, const std::vector<int>& order, int rank) {

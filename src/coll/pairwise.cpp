@@ -11,6 +11,7 @@ namespace {
 
 std::vector<Region> regions(Buffer buffer, const std::vector<Block>& blocks) {
   std::vector<Region> all;
+  all.reserve(blocks.size());
   for (const Block& block : blocks) all.push_back({buffer, block.offset, block.bytes});
   return all;
 }

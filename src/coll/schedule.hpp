@@ -74,9 +74,9 @@ struct Receive {
 };
 
 // First the local steps, one after the other, then the messages, all at once. The next phase begins
-// when they have ended. A message has one phase at both ends, and no other message between them in
-// that direction has the same. So no ranks can wait for each other in a circle: the messages of the
-// lowest phase that a rank is in have all been started.
+// when they have ended. A message has one phase at both ends, and is the only one between them in
+// that phase and direction. So no ranks wait for each other in a circle: whoever is in the lowest
+// phase has messages that have been started at both ends.
 struct Phase {
   std::vector<LocalStep> steps;
   std::vector<Receive> receives;

@@ -50,7 +50,7 @@ float combined(float first, float second) {
   return 0.75F * first + second;
 }
 
-Simulator::Simulator(const std::vector<Schedule>& schedules, std::vector<Memory>& memories,
+Simulator::Simulator(const std::vector<Schedule>& schedules, std::vector<RankMemory>& memories,
                      SendMode mode, std::uint32_t seed)
     : schedules_(schedules),
       memories_(memories),

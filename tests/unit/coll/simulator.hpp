@@ -15,7 +15,7 @@
 namespace penstock::coll {
 
 // Of one rank.
-struct Memory {
+struct RankMemory {
   std::array<std::vector<std::byte>, 3> buffers;
 
   std::vector<std::byte>& operator[](Buffer buffer) {
@@ -35,8 +35,8 @@ float combined(float first, float second);
 class Simulator {
  public:
   // Temporaries are made here. Values that are combined are floats.
-  Simulator(const std::vector<Schedule>& schedules, std::vector<Memory>& memories, SendMode mode,
-            std::uint32_t seed);
+  Simulator(const std::vector<Schedule>& schedules, std::vector<RankMemory>& memories,
+            SendMode mode, std::uint32_t seed);
 
   // Says what is wrong first, or nothing.
   std::string run();
@@ -86,7 +86,7 @@ class Simulator {
   void complain(const std::string& text);
 
   const std::vector<Schedule>& schedules_;
-  std::vector<Memory>& memories_;
+  std::vector<RankMemory>& memories_;
   const SendMode mode_;
   std::minstd_rand random_;
   std::vector<Rank> ranks_;

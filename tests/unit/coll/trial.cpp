@@ -94,6 +94,7 @@ std::size_t end_of(const std::vector<Block>& blocks) {
 
 std::vector<std::size_t> column(const std::vector<std::vector<std::size_t>>& counts, int rank) {
   std::vector<std::size_t> lengths;
+  lengths.reserve(counts.size());
   for (const auto& row : counts) lengths.push_back(row[rank]);
   return lengths;
 }
@@ -116,7 +117,8 @@ Trial barrier_trial(const Shape& shape) {
 Trial bcast_trial(const Shape& shape) {
   Trial trial = blank(shape, 0, shape.bytes());
   trial.after = trial.before;
-  for (Memory& each : trial.after) each[Buffer::output] = trial.before[shape.root][Buffer::output];
+  for (RankMemory& each : trial.after)
+    each[Buffer::output] = trial.before[shape.root][Buffer::output];
   return trial;
 }
 
@@ -126,7 +128,7 @@ Trial allgather_trial(const Shape& shape) {
   for (int rank = 0; rank < shape.ranks; ++rank)
     fill(trial.before[rank][source_of(shape)], shape.in_place ? rank * bytes : 0, bytes, rank, 0);
   trial.after = trial.before;
-  for (Memory& each : trial.after)
+  for (RankMemory& each : trial.after)
     for (int rank = 0; rank < shape.ranks; ++rank)
       fill(each[Buffer::output], rank * bytes, bytes, rank, 0);
   return trial;
@@ -201,7 +203,7 @@ Trial allreduce_trial(const Shape& shape, Reference reference) {
   std::vector<std::byte> values(shape.bytes());
   for (std::size_t i = 0; i < shape.count; ++i)
     write_value(shape, reference, i, &values[i * sizeof(float)]);
-  for (Memory& each : trial.after) each[Buffer::output] = values;
+  for (RankMemory& each : trial.after) each[Buffer::output] = values;
   return trial;
 }
 
@@ -222,7 +224,7 @@ Trial reduce_trial(const Shape& shape, Reference reference) {
   Trial trial = allreduce_trial(shape, reference);
   for (int rank = 0; rank < shape.ranks; ++rank) {
     if (rank == shape.root) continue;
-    Memory& before = trial.before[rank];
+    RankMemory& before = trial.before[rank];
     if (shape.in_place) std::swap(before[Buffer::input], before[Buffer::output]);
     before[Buffer::output].clear();
     trial.after[rank] = before;
@@ -231,7 +233,7 @@ Trial reduce_trial(const Shape& shape, Reference reference) {
 }
 
 std::string run(const Trial& trial, const std::vector<Schedule>& schedules, std::uint32_t seed) {
-  std::vector<Memory> memories = trial.before;
+  std::vector<RankMemory> memories = trial.before;
   const SendMode mode = seed % 2 == 0 ? SendMode::buffered : SendMode::synchronous;
   std::string complaint = Simulator(schedules, memories, mode, seed).run();
   if (!complaint.empty()) return complaint;

@@ -13,7 +13,7 @@ namespace penstock::coll {
 
 struct Trial {
   std::vector<Shape> shapes;  // by rank
-  std::vector<Memory> before, after;
+  std::vector<RankMemory> before, after;
 
   std::vector<Schedule> schedules(const Algorithm& algorithm) const;
 };
