@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "enqueued/promise.hpp"
+#include "enqueued/staged_message.hpp"
+#include "enqueued/staged_pieces.hpp"
 
 namespace penstock::enqueued {
 
@@ -115,7 +117,7 @@ void MessageEngine::look_for_program(EnqueuedMessage& message,
   message.with_program = true;
   ++messages.program_looks_;
   lock.unlock();
-  const bool here = messages.staging_->lies_in_lane(message);
+  const bool here = lies_in_lane(message);
   lock.lock();
   --messages.program_looks_;
   message.with_program = false;
@@ -123,7 +125,7 @@ void MessageEngine::look_for_program(EnqueuedMessage& message,
     give_up(message, *messages.broken_by_);
     return settle(messages);  // its waits may have waited for us
   }
-  if (!here || !messages.staging_->give_to_program(message)) return;
+  if (!here || !messages.staging_->pieces().give_to_program(*message.staged)) return;
   message.with_program = true;
   copy_for_program(message, lock);
 }
@@ -243,8 +245,7 @@ bool MessageEngine::issue(QueueMessages& messages) noexcept {
 // MPI has the communicator from its call on: until then the program may not free it.
 void MessageEngine::issue(QueueMessages& messages, EnqueuedMessage& message) noexcept {
   if (message.promised.envelope && !messages.broken_by_) {
-    if (message.promised.by_kernel && message.sends() &&
-        messages.staging_->is_left_to_engine(message))
+    if (message.promised.by_kernel && message.sends() && message.staged->is_marked())
       message.promised.by_kernel = message.promised.quiet = false;
     begin_promised(message);
     advance_line(*message.promised.envelope);
@@ -313,7 +314,7 @@ void MessageEngine::arrive(EnqueuedMessage& message, const MPI_Status& status) n
 void MessageEngine::end_arrived(EnqueuedMessage& message,
                                 const std::optional<Error>& error) noexcept {
   deactivate(message);
-  if (message.owner->staging_->stream_has_copied(message))
+  if (message.staged->stream_has_copied(message.owner->words_))
     end(message, message.status, nullptr);
   else
     end(message, empty_status(MPI_ANY_SOURCE), error ? &*error : nullptr);
@@ -322,14 +323,15 @@ void MessageEngine::end_arrived(EnqueuedMessage& message,
 bool MessageEngine::test_arrived(EnqueuedMessage& message) noexcept {
   QueueMessages& messages = *message.owner;
   if (message.with_program) return false;
-  const Staging& staging = *messages.staging_;
-  if (staging.stream_has_copied(message) ||
-      (messages.broken_by_ && !staging.stream_may_copy(message))) {
+  const StagedMessage& staged = *message.staged;
+  if (staged.stream_has_copied(messages.words_) ||
+      (messages.broken_by_ && !staged.stream_may_copy(messages.words_))) {
     end_arrived(message, messages.broken_by_);
     settle(messages);
     return true;
   }
-  if (program_drives_ && !to_copy_ && messages.staging_->give_to_program(message)) {
+  if (program_drives_ && !to_copy_ &&
+      messages.staging_->pieces().give_to_program(*message.staged)) {
     message.with_program = true;
     to_copy_ = &message;
   }
@@ -341,7 +343,7 @@ void MessageEngine::finish_copy(EnqueuedMessage& message,
   QueueMessages& messages = *message.owner;
   if (message.promised.in_line && !error) note_taken(message);
   if (error) fail(messages, *error);  // before a wait of the stream goes on
-  messages.staging_->program_has_copied();
+  messages.staging_->pieces().program_has_copied();
   deactivate(message);
   end(message, message.status, error ? &*error : nullptr);
   settle(messages);
@@ -376,7 +378,7 @@ void MessageEngine::finish(EnqueuedMessage& message, const MPI_Status& status, s
                            const Error* error) noexcept {
   QueueMessages& messages = *message.owner;
   if (message.staged && !message.sends() && !error) {
-    messages.staging_->set_received(message, received);
+    message.staged->set_received(received);
     if (message.request && !message.given_up) {
       arrive(message, status);
       return complete_bundles(messages);

@@ -124,6 +124,7 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
   bool end_taken(EnqueuedMessage& message) noexcept;
   static void note_taken(EnqueuedMessage& message) noexcept;
   bool receive_from_device(EnqueuedMessage& message) noexcept;
+  static bool lies_in_lane(const EnqueuedMessage& message) noexcept;  // without the lock, too
   void take_from_device(EnqueuedMessage& message, DeviceLanes& lanes, std::size_t bytes);
   void receive_from_mpi(EnqueuedMessage& message, std::size_t bytes, int tag) noexcept;
   bool end_too_long(EnqueuedMessage& message) noexcept;

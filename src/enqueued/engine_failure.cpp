@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "enqueued/engine.hpp"
+#include "enqueued/staged_message.hpp"
+#include "enqueued/staged_pieces.hpp"
 #include "group/mpi_check.hpp"
 #include "group/mpi_communicator.hpp"
 
@@ -31,7 +33,7 @@ void MessageEngine::remove_queue(QueueMessages& messages, const Error& why) noex
   give_up_rest(messages);
   // Threads of the program that copy need the lock to finish.
   while (messages.staging_ &&
-         (messages.program_looks_ > 0 || messages.staging_->program_copies())) {
+         (messages.program_looks_ > 0 || messages.staging_->pieces().program_copies())) {
     lock.unlock();
     std::this_thread::yield();
     lock.lock();
@@ -143,7 +145,7 @@ void MessageEngine::give_up(EnqueuedMessage& message, const Error& error) noexce
 // Where a wait of the stream may be copying it, it ends with that (test_arrived); where a thread of
 // the program copies it, it has it.
 void MessageEngine::give_up_arrived(EnqueuedMessage& message, const Error& error) noexcept {
-  if (message.with_program || message.owner->staging_->stream_may_copy(message)) return;
+  if (message.with_program || message.staged->stream_may_copy(message.owner->words_)) return;
   end_arrived(message, error);
 }
 
@@ -194,8 +196,7 @@ const EnqueuedMessage* MessageEngine::find_lost(const QueueMessages& messages) c
 // A kernel will find it, or has.
 bool MessageEngine::has_come(const EnqueuedMessage& message) noexcept {
   if (!message.promised.by_kernel || message.sends() || !message.promised.in_line) return false;
-  const Staging& staging = *message.owner->staging_;
-  return staging.stream_has_copied(message) || staging.lies_in_lane(message);
+  return message.staged->stream_has_copied(message.owner->words_) || lies_in_lane(message);
 }
 
 bool MessageEngine::is_dead(const EnqueuedMessage& message) const noexcept {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <limits>
 #include <new>
 #include <optional>
@@ -99,7 +100,7 @@ void MessageEngine::rouse(EnqueuedMessage& message) noexcept {
 // A kernel, or a thread of the program, may be at it.
 bool MessageEngine::is_held(const EnqueuedMessage& message) noexcept {
   return message.promised.in_line && message.promised.by_kernel && !message.sends() &&
-         (message.with_program || message.owner->staging_->stream_may_copy(message));
+         (message.with_program || message.staged->stream_may_copy(message.owner->words_));
 }
 
 void MessageEngine::leave_line(EnqueuedMessage& message) noexcept {
@@ -272,14 +273,13 @@ void MessageEngine::note_taken(EnqueuedMessage& message) noexcept {
 // take any more.
 bool MessageEngine::end_taken(EnqueuedMessage& message) noexcept {
   QueueMessages& messages = *message.owner;
-  const Staging& staging = *messages.staging_;
-  const bool taken = staging.stream_has_copied(message);
-  if (!taken && (!messages.broken_by_ || staging.stream_may_copy(message))) return false;
+  const StagedMessage& staged = *message.staged;
+  const bool taken = staged.stream_has_copied(messages.words_);
+  if (!taken && (!messages.broken_by_ || staged.stream_may_copy(messages.words_))) return false;
   message.promised.gone |= taken;
   deactivate(message);
   if (taken)
-    end(message, message.request ? status_of(message, *message.staged->lane.report) : MPI_Status{},
-        nullptr);
+    end(message, message.request ? status_of(message, *staged.lane.report) : MPI_Status{}, nullptr);
   else
     end(message, empty_status(MPI_ANY_SOURCE), &*messages.broken_by_);
   settle(messages);
@@ -294,8 +294,7 @@ bool MessageEngine::receive_from_device(EnqueuedMessage& message) noexcept {
   DeviceLanes* const lanes = message.promised.envelope->on_device.load(std::memory_order_acquire);
   if (lanes == nullptr) return false;
   if (message.promised.by_kernel) {
-    const bool wanted =
-        program_drives_ && message.request && message.owner->staging_->is_for_anybody(message);
+    const bool wanted = program_drives_ && message.request && message.staged->is_for_anybody();
     if (wanted &&
         (!to_look_for_ || message.promised.looked_for < to_look_for_->promised.looked_for))
       to_look_for_ = &message;
@@ -314,6 +313,17 @@ bool MessageEngine::receive_from_device(EnqueuedMessage& message) noexcept {
     finish_promised(message, 0, &error);
   }
   return true;
+}
+
+// Of a receive that kernels look for.
+bool MessageEngine::lies_in_lane(const EnqueuedMessage& message) noexcept {
+  try {
+    return message.promised.envelope->on_device.load(std::memory_order_acquire)
+        ->look(message.promised.number)
+        .has_value();
+  } catch (const std::exception&) {  // also for want of memory: it is asked for again
+    return false;
+  }
 }
 
 void MessageEngine::take_from_device(EnqueuedMessage& message, DeviceLanes& lanes,

@@ -11,6 +11,7 @@
 #include "enqueued/message_plan.hpp"
 #include "enqueued/promise.hpp"
 #include "enqueued/staged_message.hpp"
+#include "enqueued/staged_pieces.hpp"
 #include "group/mpi_check.hpp"
 #include "group/mpi_communicator.hpp"
 #include "group/mpi_layout.hpp"
@@ -210,7 +211,7 @@ void QueueMessages::discard(EnqueuedMessage& message) noexcept {
   message.promised.segments.reset();
   if (message.promised.number != 0 && !message.promised.gone)
     message.promised.envelope->lose(message.promised.number);
-  if (message.staged) staging_->end(message);
+  if (message.staged) staging_->pieces().leave(*std::exchange(message.staged, nullptr));
   if (std::exchange(message.owns_type, false)) PMPI_Type_free(&message.type);
   pool_.give_back(message);
 }

@@ -11,6 +11,7 @@
 #include "base/free_list.hpp"
 #include "enqueued/gpu/lane_work.hpp"
 #include "enqueued/staging_ring.hpp"
+#include "enqueued/words.hpp"
 #include "gpu/pack_work.hpp"
 
 namespace penstock::enqueued {
@@ -42,10 +43,31 @@ struct StagedMessage : base::FreeItem<StagedMessage> {
   // The message until it ends; and the list of what a wait of the stream gives back.
   std::atomic<int> owners{0};
 
+  // Of a send that kernels were to move: its kernel has found no slot, and it is the engine's.
   bool is_marked() const noexcept {
     return std::atomic_ref(*mark).load(std::memory_order_acquire) == end;
   }
   void set_mark() const noexcept { std::atomic_ref(*mark).store(end, std::memory_order_release); }
+  // MPI has received so many bytes of it. Before that is told to the stream.
+  void set_received(std::size_t count) const noexcept {
+    *received = count;
+    set_mark();
+  }
+  // No wait of the stream is enqueued for it, and no thread of the program has it.
+  bool is_for_anybody() const noexcept {
+    return taker.load(std::memory_order_acquire) == Taker::nobody_yet;
+  }
+  // The stream has copied what came to the program's buffer.
+  bool stream_has_copied(const QueueWords& words) const noexcept {
+    return is_for_stream() && load(words.taken) >= bundle;
+  }
+  // After a failure: whether the stream may copy it still, or be at it.
+  bool stream_may_copy(const QueueWords& words) const noexcept {
+    return is_for_stream() && load(words.gave_up) < bundle;
+  }
+  bool is_for_stream() const noexcept {
+    return taker.load(std::memory_order_acquire) == Taker::stream;
+  }
   // True once: for who asks first.
   bool becomes(Taker who) noexcept {
     Taker nobody = Taker::nobody_yet;

@@ -48,8 +48,7 @@ class StagedPieces : private base::NoCopy {
   template <class Copy>
   void wait(Copy copy) noexcept {
     for (StagedMessage* const staged : triggered_messages_) {
-      if (!staged->sends && staged->taker.load(std::memory_order_acquire) == Taker::stream)
-        copy(*staged);
+      if (!staged->sends && staged->is_for_stream()) copy(*staged);
       // What is enqueued from now on runs behind the wait.
       ring_.give_back_to(staged->end);
       leave(*staged);
@@ -59,10 +58,12 @@ class StagedPieces : private base::NoCopy {
 
   // ---- Any thread: one of its owners has done with it.
   void leave(StagedMessage& staged) noexcept;
-  // ---- Under the engine's lock: whether a thread of the program is to copy it; and it has.
+  // ---- Under the engine's lock
+  // Whether the caller is to copy it, with Staging::copy_for_program(), as no wait of the stream
+  // has been enqueued that would. True once.
   bool give_to_program(StagedMessage& staged) noexcept;
   void program_has_copied() noexcept;
-  bool program_copies() const noexcept { return copying_ > 0; }
+  bool program_copies() const noexcept { return copying_ > 0; }  // some message of the queue's
 
  private:
   void add(StagedMessage& staged) noexcept;

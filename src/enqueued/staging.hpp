@@ -24,6 +24,7 @@ namespace penstock::enqueued {
 
 class MessageEngine;
 class QueueMessages;
+class StagedPieces;
 struct Bundle;
 struct EnqueuedMessage;
 
@@ -31,6 +32,7 @@ class Staging {
  public:
   virtual ~Staging() = default;
   virtual QueueWords& words() noexcept = 0;
+  virtual StagedPieces& pieces() noexcept = 0;
   // Made once, for the queue's messages.
   virtual std::unique_ptr<transport::Plan> make_plan(QueueMessages& messages,
                                                      MessageEngine& engine) = 0;
@@ -50,35 +52,13 @@ class Staging {
   // The queue has failed, and MPI may still be at its messages: the memory is not used again.
   virtual void keep_memory() noexcept = 0;
 
-  // A kernel that copies could not be launched, or none will run any more: nothing will be copied
-  // by the stream.
-  virtual void stream_has_ended() noexcept = 0;
-
-  // ---- By the engine under its lock, of messages that have been staged
-  // MPI has received so many bytes of it. Before that is told to the stream.
-  virtual void set_received(EnqueuedMessage& message, std::size_t bytes) noexcept = 0;
-  // Where the stream has run dry, the words say so. Any thread.
+  // ---- Any thread
+  // Where the stream has run dry, the words say so.
   virtual void note_what_has_run() noexcept = 0;
-  // Nothing of the stream's is running. Any thread.
+  // Nothing of the stream's is running.
   virtual bool has_run_dry() const noexcept = 0;
-  // Of a send: its kernel has found no slot.
-  virtual bool is_left_to_engine(const EnqueuedMessage& message) const noexcept = 0;
-  // The stream has copied what came to the program's buffer.
-  virtual bool stream_has_copied(const EnqueuedMessage& message) const noexcept = 0;
-  // After a failure: whether the stream may copy it still, or be at it.
-  virtual bool stream_may_copy(const EnqueuedMessage& message) const noexcept = 0;
-  // Of a receive that kernels look for, without the lock, too: whether it lies in a lane.
-  virtual bool lies_in_lane(const EnqueuedMessage& message) const noexcept = 0;
-  // No wait of the stream is enqueued for it, and no thread of the program has it.
-  virtual bool is_for_anybody(const EnqueuedMessage& message) const noexcept = 0;
-  // Whether the caller is to copy it, with copy_for_program(), as no wait of the stream has been
-  // enqueued that would. True once.
-  virtual bool give_to_program(EnqueuedMessage& message) noexcept = 0;
-  virtual void program_has_copied() noexcept = 0;
-  virtual bool program_copies() const noexcept = 0;  // some message of the queue's
-  // ---- Without the lock
+  // Without the engine's lock, of a message that was given to the program (StagedPieces).
   virtual std::optional<base::Error> copy_for_program(EnqueuedMessage& message) noexcept = 0;
-  virtual void end(EnqueuedMessage& message) noexcept = 0;  // the last call of the message's
 };
 
 // Throws base::Error.

@@ -156,16 +156,6 @@ void DeviceStaging::note_what_has_run() noexcept {
   }
 }
 
-bool DeviceStaging::stream_has_copied(const EnqueuedMessage& message) const noexcept {
-  return message.staged->taker.load(std::memory_order_acquire) == Taker::stream &&
-         load(words_->taken) >= message.staged->bundle;
-}
-
-bool DeviceStaging::stream_may_copy(const EnqueuedMessage& message) const noexcept {
-  return message.staged->taker.load(std::memory_order_acquire) == Taker::stream &&
-         load(words_->gave_up) < message.staged->bundle;
-}
-
 // Blocks until the copy is made, on a stream of the library's.
 std::optional<Error> DeviceStaging::copy_for_program(EnqueuedMessage& message) noexcept {
   const StagedMessage& staged = *message.staged;

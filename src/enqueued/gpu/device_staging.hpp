@@ -29,6 +29,7 @@ class DeviceStaging final : public Staging {
                 const base::Settings& settings);
 
   QueueWords& words() noexcept override { return *words_; }
+  StagedPieces& pieces() noexcept override { return pieces_; }
   std::unique_ptr<transport::Plan> make_plan(QueueMessages& messages,
                                              MessageEngine& engine) override;
   bool stage(EnqueuedMessage& message, MPI_Datatype type,
@@ -41,29 +42,7 @@ class DeviceStaging final : public Staging {
   bool has_run_dry() const noexcept override;
   void forget_allocations() noexcept override { known_allocations_.forget(); }
   void keep_memory() noexcept override { gpus_->keep(memory_); }
-  bool stream_has_copied(const EnqueuedMessage& message) const noexcept override;
-  bool stream_may_copy(const EnqueuedMessage& message) const noexcept override;
-  void stream_has_ended() noexcept override { store(words_->gave_up, no_more); }
-  void set_received(EnqueuedMessage& message, std::size_t bytes) noexcept override {
-    *message.staged->received = bytes;
-    message.staged->set_mark();
-  }
-  bool is_left_to_engine(const EnqueuedMessage& message) const noexcept override {
-    return message.staged->is_marked();
-  }
-  bool lies_in_lane(const EnqueuedMessage& message) const noexcept override;
-  bool is_for_anybody(const EnqueuedMessage& message) const noexcept override {
-    return message.staged->taker.load(std::memory_order_acquire) == Taker::nobody_yet;
-  }
-  bool give_to_program(EnqueuedMessage& message) noexcept override {
-    return pieces_.give_to_program(*message.staged);
-  }
-  void program_has_copied() noexcept override { pieces_.program_has_copied(); }
-  bool program_copies() const noexcept override { return pieces_.program_copies(); }
   std::optional<base::Error> copy_for_program(EnqueuedMessage& message) noexcept override;
-  void end(EnqueuedMessage& message) noexcept override {
-    pieces_.leave(*std::exchange(message.staged, nullptr));
-  }
 
   // The words that the stream's kernels keep of the engine's sends: see SentWords.
   SentWords* sent_words() const noexcept { return reinterpret_cast<SentWords*>(sent_words_.get()); }
@@ -71,8 +50,10 @@ class DeviceStaging final : public Staging {
   // ---- The plan's
   // k: the kernel of a wait for bundles up to k has been launched, which does not tell the host.
   std::atomic<std::uint64_t>& launched() noexcept { return launched_; }
+  // A kernel that copies could not be launched, or none will run any more: nothing will be copied
+  // by the stream.
+  void stream_has_ended() noexcept { store(words_->gave_up, no_more); }
   gpu::Gpus& gpus() noexcept { return *gpus_; }
-  StagedPieces& pieces() noexcept { return pieces_; }
   int device() const noexcept { return stream_.device(); }
   void set_id(std::uint32_t id) noexcept { id_ = id; }  // of the plan, in reports
 

@@ -2,7 +2,6 @@
 // Which messages of a bundle kernels move by lanes, and what lies in a lane that no kernel looks
 // into.
 #include <algorithm>
-#include <exception>
 #include <span>
 
 #include "device/gpu/word_operations.hpp"
@@ -112,16 +111,6 @@ void DeviceStaging::choose_send_lane(EnqueuedMessage& message) {
 }
 
 // ---- The engine's
-
-bool DeviceStaging::lies_in_lane(const EnqueuedMessage& message) const noexcept {
-  try {
-    return message.promised.envelope->on_device.load(std::memory_order_acquire)
-        ->look(message.promised.number)
-        .has_value();
-  } catch (const std::exception&) {  // also for want of memory: it is asked for again
-    return false;
-  }
-}
 
 // Out of a lane, to where it is copied from, or to the buffer itself. Throws base::Error.
 void DeviceStaging::take_from_lane(EnqueuedMessage& message) {
