@@ -298,7 +298,7 @@ void QueueMessages::number_messages() {
 void QueueMessages::choose_lanes() {
   staging_->choose_lanes(bundles_.open());
   for (EnqueuedMessage* one = bundles_.open().first; one != nullptr; one = one->next) {
-    one->promised.by_kernel = one->staged && one->staged->lane.number != 0;
+    one->promised.by_kernel = one->staged && one->staged->lane.stands();
     one->promised.quiet =
         !one->request &&
         (one->peer == MPI_PROC_NULL || (one->promised.by_kernel && staging_->fits_lanes(*one)));

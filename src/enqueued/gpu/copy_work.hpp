@@ -24,7 +24,7 @@ struct CopyWork : gpu::StagedCopyShape {
   void go_by(const LaneUse& its_lane) noexcept {
     constexpr std::uint64_t bytes_a_block = 16 * 1024, most = 32;
     lane = its_lane;
-    if (lane.number == 0) return;
+    if (!lane.stands()) return;
     const std::uint64_t wanted = (bytes + bytes_a_block - 1) / bytes_a_block;
     blocks = static_cast<std::uint16_t>(std::clamp<std::uint64_t>(wanted, 1, most));
     const unsigned cells = std::max(cells_for(bytes), head_cells);

@@ -118,13 +118,13 @@ void KernelMessagePlan::wait(device::Stream& stream, transport::Sink& sink) {
   copies.begin(wait, at_gate ? &words_.passed : nullptr);
   bool unpacks = false, waits_in_lanes = false, tells = at_gate;
   pieces.wait([&](const StagedMessage& receive) {
-    waits_in_lanes |= receive.lane.number != 0;
-    tells |= receive.lane.number == 0 || receive.lane.report != nullptr;
+    waits_in_lanes |= receive.lane.stands();
+    tells |= !receive.lane.stands() || receive.lane.report != nullptr;
     CopyWork copy(receive.packed ? receive.piece : receive.buffer, receive.piece, receive.bytes,
                   receive.received);
     copy.go_by(receive.lane);
     if (!receive.packed) return copies.add(copy);
-    if (copy.lane.number != 0) copies.add(copy);
+    if (copy.lane.stands()) copies.add(copy);
     packing_on(queue, LaunchStep::unpack).wait(*receive.packed);
     if (receive.list) receive.list->unpacked_for = pieces.triggered();
     unpacks = true;

@@ -82,13 +82,12 @@ __device__ Failure receive_by_lane(const Reports& reports, const BundleStep& ste
 // `last`: this block waits for nothing behind it.
 __device__ Failure move_one(const Reports& reports, const BundleStep& step, const CopyWork& copy,
                             const BlockIndex& place, bool last) {
-  const bool receives = copy.lane.number != 0 && copy.lane.sender == nullptr;
-  if (receives) return receive_by_lane(reports, step, copy, place, last);
+  if (copy.lane.receives()) return receive_by_lane(reports, step, copy, place, last);
   if (last) gpu::let_successor_in();
-  if (copy.lane.number == 0)
-    copy_one(copy, place);
-  else
+  if (copy.lane.sends())
     send_by_lane(copy, place);
+  else
+    copy_one(copy, place);
   return Failure::none;
 }
 
@@ -136,10 +135,9 @@ __device__ void end_all(const CopyKernelBatch<capacity>& batch, bool failed, boo
   bool releases = own == 0 && (failed || step.completed != nullptr || batch.count == 0);
   bool left = false;
   if (own < batch.count) {
-    const CopyWork& copy = batch.item[own];
-    const bool sends = copy.lane.number != 0 && copy.lane.sender != nullptr;
-    left = sends && !failed && way_of(copy.lane) != Way::by_lane;
-    releases |= !sends || left;
+    const LaneUse& lane = batch.item[own].lane;
+    left = lane.sends() && !failed && way_of(lane) != Way::by_lane;
+    releases |= !lane.sends() || left;
   }
   releases = __syncthreads_or(releases) != 0;
   left = __syncthreads_or(left) != 0;
@@ -147,9 +145,9 @@ __device__ void end_all(const CopyKernelBatch<capacity>& batch, bool failed, boo
     ::cuda::atomic_thread_fence(::cuda::memory_order_acq_rel, ::cuda::thread_scope_system);
   if (own < batch.count) {
     const CopyWork& copy = batch.item[own];
-    if (copy.lane.number != 0 && copy.lane.sender == nullptr)
+    if (copy.lane.receives())
       end_receive(copy, failed);
-    else if (copy.lane.number != 0 && !failed)
+    else if (copy.lane.sends() && !failed)
       end_send(copy.lane);
   }
   __syncthreads();  // before the word come what the others have stored: marks, and SENT of slots
@@ -168,7 +166,7 @@ __device__ ::cuda::thread_scope scope_of(const CopyKernelBatch<capacity>& batch)
   BlockIndex place;
   if (gridDim.x == 1) return ::cuda::thread_scope_system;
   const LaneUse& lane = gpu::item_of_block(batch, place).lane;
-  const bool by_lane = lane.number != 0 && (lane.sender == nullptr || way_of(lane) == Way::by_lane);
+  const bool by_lane = lane.receives() || (lane.sends() && way_of(lane) == Way::by_lane);
   return by_lane ? ::cuda::thread_scope_device : ::cuda::thread_scope_system;
 }
 

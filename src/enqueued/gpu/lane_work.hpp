@@ -111,9 +111,9 @@ struct LaneUse {
   static constexpr int most_lanes = 2;
 
   Number number = 0;  // 0: it does not
-  // What the message that goes by the engine is known by, and where that is told, in the host's
-  // memory: by a trigger's kernel, that it has found no slot; by the engine, that it has received
-  // the message, which lies in its pinned memory.
+  // `mark`, in the host's memory, becomes `serial` when the message is the engine's: a trigger's
+  // kernel stores it when it finds no slot, the engine when it has received the message into pinned
+  // memory.
   Word64 serial = 0;
   Word64* mark = nullptr;
   Word64* report = nullptr;       // a receive: where it says how many bytes came; null: nowhere
@@ -122,6 +122,9 @@ struct LaneUse {
   std::uint32_t cells = 0;        // a send: of a slot, behind its head
   std::uint32_t slots[most_lanes] = {};
 
+  PENSTOCK_HD bool stands() const { return number != 0; }
+  PENSTOCK_HD bool sends() const { return stands() && sender != nullptr; }
+  PENSTOCK_HD bool receives() const { return stands() && sender == nullptr; }
   PENSTOCK_HD unsigned slot() const { return static_cast<unsigned>(number % slots[0]); }
 };
 
