@@ -14,6 +14,20 @@
 
 namespace penstock::enqueued {
 
+class BundleIterator {
+ public:
+  explicit BundleIterator(EnqueuedMessage* message) noexcept : message_(message) {}
+  EnqueuedMessage& operator*() const noexcept { return *message_; }
+  BundleIterator& operator++() noexcept {
+    message_ = message_->next;
+    return *this;
+  }
+  bool operator==(const BundleIterator&) const = default;
+
+ private:
+  EnqueuedMessage* message_;
+};
+
 // Messages in the order in which they were enqueued.
 struct Bundle : base::FreeItem<Bundle> {
   EnqueuedMessage* first = nullptr;
@@ -23,6 +37,8 @@ struct Bundle : base::FreeItem<Bundle> {
   std::optional<std::uint64_t> behind;
   std::atomic<Bundle*> next{nullptr};  // the bundle that was triggered after it
 
+  BundleIterator begin() const noexcept { return BundleIterator(first); }
+  BundleIterator end() const noexcept { return BundleIterator(nullptr); }
   void add(EnqueuedMessage& message) noexcept {
     message.next = nullptr;
     (last ? last->next : first) = &message;
@@ -54,13 +70,13 @@ class BundleList : private base::NoCopy {
     open_ = std::exchange(spare_, nullptr);
     open_->next.store(nullptr, std::memory_order_relaxed);
     open_->first = open_->last = nullptr;
+    open_->quiet = false;
     open_->behind.reset();
   }
 
   // ---- Under the engine's lock. The next one; null: there is none.
   const Bundle* next() const noexcept { return taken_->next.load(std::memory_order_acquire); }
-  // The bundle stays until the next one is taken. Null: there is
-  // none.
+  // The bundle stays until the next one is taken. Null: there is none.
   Bundle* take() noexcept {
     Bundle* const next = taken_->next.load(std::memory_order_acquire);
     if (next) bundles_.give_back(*std::exchange(taken_, next));

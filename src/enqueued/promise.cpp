@@ -89,32 +89,26 @@ bool Promise::needs_lane(const EnqueuedMessage& receive) noexcept {
 
 // Twice as many slots as this bundle has messages: their senders go on while these are taken.
 peer::LaneShape Promise::lane_shape(const Envelope& envelope, const Bundle& bundle,
-                                    std::size_t slot_bytes) {
-  std::size_t messages = 0;
-  for (const EnqueuedMessage* one = bundle.first; one != nullptr; one = one->next)
-    if (one->promised.envelope == &envelope) ++messages;
+                                    const SlotBytes& bytes) noexcept {
+  std::size_t messages = 0, wanted = bytes.wanted;
+  for (const EnqueuedMessage& message : bundle) {
+    if (message.promised.envelope != &envelope) continue;
+    ++messages;
+    wanted = std::max(wanted, message.bytes);
+  }
   peer::LaneShape shape;
-  shape.slot_bytes = slot_bytes;
-  shape.slots =
-      std::max(least_slots,
-               static_cast<std::uint32_t>(std::min(2 * messages, most_lane_bytes / slot_bytes)));
+  shape.slot_bytes = std::max(bytes.least, std::min(wanted, bytes.most));
+  const std::size_t slots = std::min(2 * messages, most_lane_bytes / shape.slot_bytes);
+  shape.slots = std::max(least_slots, static_cast<std::uint32_t>(slots));
   return shape;
-}
-
-std::size_t Promise::largest(const Envelope& envelope, const Bundle& bundle) noexcept {
-  std::size_t bytes = 0;
-  for (const EnqueuedMessage* one = bundle.first; one != nullptr; one = one->next)
-    if (one->promised.envelope == &envelope) bytes = std::max(bytes, one->bytes);
-  return bytes;
 }
 
 void Promise::make_lane(const EnqueuedMessage& receive, const Bundle& bundle, std::mutex& engine) {
   Envelope& envelope = *receive.promised.envelope;
   const std::lock_guard lock(mutex_);
   const std::size_t before = envelope.lane_bytes.load(std::memory_order_relaxed);
-  const std::size_t wanted = std::max(largest(envelope, bundle), 2 * before);
-  const peer::LaneShape shape = lane_shape(
-      envelope, bundle, std::max(peer::LaneSlot::small_bytes, std::min(wanted, most_bytes_)));
+  const peer::LaneShape shape =
+      lane_shape(envelope, bundle, {2 * before, peer::LaneSlot::small_bytes, most_bytes_});
   {
     const std::lock_guard no_looks(engine);
     envelope.lanes.reserve(envelope.lanes.size() + 1);

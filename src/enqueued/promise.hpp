@@ -51,10 +51,13 @@ class Promise final : public group::CommunicatorPromise {
   peer::LaneBoard& board() noexcept { return *board_; }
   static std::optional<peer::LaneEntry> find_on_device(Envelope& envelope);
   int world_rank(int member) const noexcept { return group_->world_rank(member); }
-  // As many slots as the bundle's messages of the envelope may need, for so large ones.
+  // As many slots as the bundle's messages of the envelope may need. A slot takes the largest of
+  // these and any of `wanted` bytes, but of no more than `most`; it has `least` bytes anyway.
+  struct SlotBytes {
+    std::size_t wanted, least, most;
+  };
   static peer::LaneShape lane_shape(const Envelope& envelope, const Bundle& bundle,
-                                    std::size_t slot_bytes);
-  static std::size_t largest(const Envelope& envelope, const Bundle& bundle) noexcept;  // bytes
+                                    const SlotBytes& bytes) noexcept;
 
   // Collective: false where some member has not come within that time (0: no limit).
   bool meet(std::chrono::milliseconds limit, const std::function<bool()>& meanwhile) {

@@ -284,25 +284,14 @@ void QueueMessages::enqueue(const MessageCall& call, MPI_Request* request) {
 // numbers already.
 void QueueMessages::number_messages() {
   if (!open_numbers_) return;
-  const Bundle& bundle = bundles_.open();
-  for (const EnqueuedMessage* one = bundle.first; one != nullptr; one = one->next)
-    if (one->promised.envelope && !one->sends() && Promise::needs_lane(*one))
-      engine_.make_lane(*one, bundle);
-  for (EnqueuedMessage* one = bundle.first; one != nullptr; one = one->next)
-    if (one->promised.envelope && one->promised.number == 0)
-      one->promised.number =
-          one->promised.envelope->triggered.fetch_add(1, std::memory_order_relaxed) + 1;
-  if (staging_) choose_lanes();
-}
-
-void QueueMessages::choose_lanes() {
-  staging_->choose_lanes(bundles_.open());
-  for (EnqueuedMessage* one = bundles_.open().first; one != nullptr; one = one->next) {
-    one->promised.by_kernel = one->staged && one->staged->lane.stands();
-    one->promised.quiet =
-        !one->request &&
-        (one->peer == MPI_PROC_NULL || (one->promised.by_kernel && staging_->fits_lanes(*one)));
-  }
+  Bundle& bundle = bundles_.open();
+  for (const EnqueuedMessage& message : bundle)
+    if (message.promised.envelope && !message.sends() && Promise::needs_lane(message))
+      engine_.make_lane(message, bundle);
+  for (EnqueuedMessage& message : bundle)
+    if (PromisedMessage& one = message.promised; one.envelope && one.number == 0)
+      one.number = one.envelope->triggered.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (staging_) staging_->choose_lanes(bundle);
 }
 
 // A bundle that is published without a start would be taken for the next one's.
@@ -335,10 +324,7 @@ void QueueMessages::drop_if_broken() noexcept {
 
 // No thread of ours sees a GPU's stream trigger them: the engine looks for it from now on.
 void QueueMessages::publish(std::optional<std::uint64_t> behind) noexcept {
-  bool quiet = staging_ != nullptr;
-  for (const EnqueuedMessage* one = bundles_.open().first; quiet && one; one = one->next)
-    quiet = one->promised.quiet;
-  bundles_.open().quiet = quiet;
+  const bool quiet = bundles_.open().quiet;
   bundles_.open().behind = behind;
   bundles_.publish();
   open_numbers_ = false;

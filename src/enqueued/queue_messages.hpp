@@ -80,7 +80,6 @@ class QueueMessages final : public core::QueueCompanion,
   void check(const MessageCall& call);
   Envelope* envelope_of(const MessageCall& call);
   void number_messages();
-  void choose_lanes();
   EnqueuedMessage& new_message(const MessageCall& call, MPI_Comm comm);
   std::optional<std::size_t> element_of(MPI_Datatype type);
   static void take_type(EnqueuedMessage& message, MPI_Datatype type,

@@ -30,10 +30,10 @@ class StagedPieces : private base::NoCopy {
   void begin_trigger() noexcept { ++triggered_; }
   template <class Visit>
   void trigger(const Bundle& bundle, Visit visit) noexcept {
-    for (const EnqueuedMessage* message = bundle.first; message; message = message->next) {
-      if (message->staged == nullptr) continue;
-      add(*message->staged);
-      visit(*message->staged);
+    for (const EnqueuedMessage& message : bundle) {
+      if (message.staged == nullptr) continue;
+      add(*message.staged);
+      visit(*message.staged);
     }
     open_ = 0;
   }

@@ -42,10 +42,8 @@ class Staging {
   virtual bool stage(EnqueuedMessage& message, MPI_Datatype type,
                      std::optional<std::size_t> element) = 0;
   // At the trigger of the bundle, once its messages have their numbers: which of them kernels move,
-  // by a lane of their envelope. Throws std::bad_alloc.
-  virtual void choose_lanes(const Bundle& bundle) = 0;
-  // A message as long as this one may come by a lane.
-  virtual bool fits_lanes(const EnqueuedMessage& message) const noexcept = 0;
+  // by a lane of their envelope, and whether they are quiet. Throws std::bad_alloc.
+  virtual void choose_lanes(Bundle& bundle) = 0;
   // What messages of the open bundle lie in is there until its trigger. Here that has come, or a
   // call has been refused.
   virtual void forget_allocations() noexcept = 0;

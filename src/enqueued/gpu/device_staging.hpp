@@ -34,10 +34,7 @@ class DeviceStaging final : public Staging {
                                              MessageEngine& engine) override;
   bool stage(EnqueuedMessage& message, MPI_Datatype type,
              std::optional<std::size_t> element) override;
-  void choose_lanes(const Bundle& bundle) override;
-  bool fits_lanes(const EnqueuedMessage& message) const noexcept override {
-    return message.bytes <= most_in_slots_;
-  }
+  void choose_lanes(Bundle& bundle) override;
   void note_what_has_run() noexcept override;
   bool has_run_dry() const noexcept override;
   void forget_allocations() noexcept override { known_allocations_.forget(); }
@@ -63,6 +60,7 @@ class DeviceStaging final : public Staging {
   void tell_words(const EnqueuedMessage& message);
   bool waits_at_gates() const noexcept;
   void choose_lane(EnqueuedMessage& message, const Bundle& bundle);
+  bool is_quiet(const EnqueuedMessage& message) const noexcept;
   void choose_receive_lane(EnqueuedMessage& message, const Bundle& bundle);
   void choose_send_lane(EnqueuedMessage& message);
   GpuLaneMemory& lane_memory(Promise& promise);

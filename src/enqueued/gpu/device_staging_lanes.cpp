@@ -31,19 +31,35 @@ bool DeviceStaging::waits_at_gates() const noexcept {
          device::gpu::has_word_operations();
 }
 
-void DeviceStaging::choose_lanes(const Bundle& bundle) {
+// A bundle whose trigger has failed may be triggered again, and may have been quiet before. The
+// lock is held as long as messages of one promise follow one another.
+void DeviceStaging::choose_lanes(Bundle& bundle) {
+  bundle.quiet = false;
   if (most_in_slots_ == 0 || waits_at_gates()) return;
   const Promise* locked = nullptr;
   std::unique_lock<std::mutex> lock;
-  for (EnqueuedMessage* one = bundle.first; one != nullptr; one = one->next) {
-    if (!one->staged || !one->promised.envelope || !one->promised.envelope->by_lanes) continue;
-    if (Promise& promise = one->promised.envelope->promise; &promise != locked) {
-      lock = {};
-      lock = promise.lock();
-      locked = &promise;
+  bool quiet = true;
+  for (EnqueuedMessage& message : bundle) {
+    PromisedMessage& promised = message.promised;
+    if (message.staged && promised.envelope && promised.envelope->by_lanes) {
+      if (Promise& promise = promised.envelope->promise; &promise != locked) {
+        lock = {};
+        lock = promise.lock();
+        locked = &promise;
+      }
+      choose_lane(message, bundle);
     }
-    choose_lane(*one, bundle);
+    promised.by_kernel = message.staged && message.staged->lane.stands();
+    promised.quiet = is_quiet(message);
+    quiet &= promised.quiet;
   }
+  bundle.quiet = quiet;
+}
+
+bool DeviceStaging::is_quiet(const EnqueuedMessage& message) const noexcept {
+  if (message.request) return false;
+  return message.peer == MPI_PROC_NULL ||
+         (message.promised.by_kernel && message.bytes <= most_in_slots_);
 }
 
 // Without a lane, whyever, a message goes by the engine.
@@ -76,11 +92,9 @@ void DeviceStaging::choose_receive_lane(EnqueuedMessage& message, const Bundle& 
   }
   if (lanes->device() != stream_.device()) return;
   if (lanes->lacks(message.bytes)) {
-    const std::size_t wanted = lanes->empty() ? Promise::largest(envelope, bundle) : most_in_slots_;
-    const std::size_t slot_bytes = std::min(wanted, most_in_slots_);
-    lanes->begin(
-        lane_memory(envelope.promise),
-        Promise::lane_shape(envelope, bundle, std::max<std::size_t>(slot_bytes, small_bytes)));
+    const std::size_t wanted = lanes->empty() ? 0 : most_in_slots_;
+    lanes->begin(lane_memory(envelope.promise),
+                 Promise::lane_shape(envelope, bundle, {wanted, small_bytes, most_in_slots_}));
   }
   if (const auto made = lanes->finish())
     envelope.promise.board().add_elsewhere(envelope.key.peer, envelope.key.tag, made->shape,

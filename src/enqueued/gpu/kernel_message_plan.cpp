@@ -45,8 +45,9 @@ BundleStep KernelMessagePlan::step() const noexcept {
   return step;
 }
 
-// The engine has the bundle before a kernel can trigger it. Of a message with gaps that may come
-// shorter than its receive all is unpacked: so what lies in the buffer now is in the piece before.
+// The engine has the bundle before a kernel can trigger it. A receive with gaps is
+// unpacked whole, even if its message is shorter: so what its buffer holds now is packed into the
+// piece first.
 void KernelMessagePlan::start(device::Stream& stream, transport::Sink& sink) {
   KernelQueue& queue = kernel_queue_on(stream, sink);
   CopyBatch& copies = copies_on(queue, LaunchStep::enqueued);
@@ -77,17 +78,16 @@ void KernelMessagePlan::start(device::Stream& stream, transport::Sink& sink) {
 // stream gets to their trigger: the engine may fill their pinned memory as soon as the stream has
 // passed the wait that has given it back, and a kernel has told that.
 bool KernelMessagePlan::needs_kernel(const Bundle& bundle) const noexcept {
-  if (untold_ != 0) return true;
-  for (const EnqueuedMessage* one = bundle.first; one != nullptr; one = one->next)
-    if (!one->promised.quiet || (one->promised.by_kernel && (one->sends() || one->staged->packed)))
-      return true;
+  if (untold_ != 0 || !bundle.quiet) return true;
+  for (const EnqueuedMessage& message : bundle)
+    if (message.promised.by_kernel && (message.sends() || message.staged->packed)) return true;
   return false;
 }
 
 // Whether a wait has to ask what the engine has completed: that takes a way across the bus.
 void KernelMessagePlan::note_engines_share(const Bundle& bundle) noexcept {
-  for (const EnqueuedMessage* one = bundle.first; one != nullptr; one = one->next)
-    if (!one->promised.by_kernel && one->peer != MPI_PROC_NULL)
+  for (const EnqueuedMessage& message : bundle)
+    if (!message.promised.by_kernel && message.peer != MPI_PROC_NULL)
       engines_ = staging_.pieces().triggered();
 }
 
