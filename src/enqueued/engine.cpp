@@ -251,19 +251,32 @@ void MessageEngine::issue(QueueMessages& messages, EnqueuedMessage& message) noe
     advance_line(*message.promised.envelope);
     return;
   }
-  int code = MPI_SUCCESS;
   const bool moves = !messages.broken_by_ && message.peer != MPI_PROC_NULL;
-  if (moves)
-    code = message.sends() ? PMPI_Isend(message.buffer, message.count, message.type, message.peer,
-                                        message.tag, message.comm, &message.mpi)
-                           : PMPI_Irecv(message.buffer, message.count, message.type, message.peer,
-                                        message.tag, message.comm, &message.mpi);
+  const int code = moves ? start_by_mpi(message, message.tag, message.comm) : MPI_SUCCESS;
   if (!message.promised.envelope)
     message.communicator->enqueued.fetch_sub(1, std::memory_order_release);
   if (messages.broken_by_) return end(message, empty_status(MPI_ANY_SOURCE), &*messages.broken_by_);
   if (!moves) return end(message, empty_status(MPI_PROC_NULL), nullptr);
   activate(message);
-  if (code != MPI_SUCCESS) fail_call(message, code);
+  end_call(message, code);
+}
+
+int MessageEngine::start_by_mpi(EnqueuedMessage& message, int tag, MPI_Comm comm) noexcept {
+  return message.sends() ? PMPI_Isend(message.buffer, message.count, message.type, message.peer,
+                                      tag, comm, &message.mpi)
+                         : PMPI_Irecv(message.buffer, message.count, message.type, message.peer,
+                                      tag, comm, &message.mpi);
+}
+
+// MPI has been given a message, and may have refused it.
+void MessageEngine::end_call(EnqueuedMessage& message, int code) noexcept {
+  if (code == MPI_SUCCESS) {
+    if (message.promised.in_line) go_on_by_mpi(message);
+    return;
+  }
+  const Error error = mpi_failure(message, code);
+  message.mpi = MPI_REQUEST_NULL;
+  finish(message, empty_status(MPI_ANY_SOURCE), 0, &error);
 }
 
 void MessageEngine::activate(EnqueuedMessage& message) noexcept {
@@ -273,14 +286,20 @@ void MessageEngine::activate(EnqueuedMessage& message) noexcept {
 
 void MessageEngine::begin_moving(EnqueuedMessage& message) noexcept {
   if (message.holds_bundle()) ++message.owner->moving_;
-  if (message.promised.quiet) return;
-  ++under_way_;
-  large_.begin(message.bytes);
+  if (!message.promised.quiet) begin_under_way(message);
 }
 
 void MessageEngine::end_moving(EnqueuedMessage& message) noexcept {
   if (message.holds_bundle()) --message.owner->moving_;
-  if (message.promised.quiet || message.given_up) return;
+  if (!message.promised.quiet && !message.given_up) end_under_way(message);
+}
+
+void MessageEngine::begin_under_way(const EnqueuedMessage& message) noexcept {
+  ++under_way_;
+  large_.begin(message.bytes);
+}
+
+void MessageEngine::end_under_way(const EnqueuedMessage& message) noexcept {
   --under_way_;
   large_.end(message.bytes);
 }

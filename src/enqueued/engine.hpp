@@ -83,6 +83,8 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
   void issue(QueueMessages& messages, EnqueuedMessage& message) noexcept;
   void count_issued(QueueMessages& messages, const Bundle& bundle) noexcept;
   static bool next_is_triggered(const QueueMessages& messages) noexcept;
+  static int start_by_mpi(EnqueuedMessage& message, int tag, MPI_Comm comm) noexcept;
+  void end_call(EnqueuedMessage& message, int code) noexcept;
   void activate(EnqueuedMessage& message) noexcept;
   void deactivate(EnqueuedMessage& message) noexcept;
   bool test(EnqueuedMessage& message) noexcept;
@@ -93,6 +95,8 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
   bool test_arrived(EnqueuedMessage& message) noexcept;
   void begin_moving(EnqueuedMessage& message) noexcept;
   void end_moving(EnqueuedMessage& message) noexcept;
+  void begin_under_way(const EnqueuedMessage& message) noexcept;
+  void end_under_way(const EnqueuedMessage& message) noexcept;
   void catch_up_with(QueueMessages& messages) noexcept;
   void watch(QueueMessages& messages) noexcept;
   void look_for_program(EnqueuedMessage& message, std::unique_lock<std::mutex>& lock) noexcept;
@@ -130,8 +134,7 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
   bool end_too_long(EnqueuedMessage& message) noexcept;
   void finish_promised(EnqueuedMessage& message, std::size_t bytes,
                        const base::Error* error) noexcept;
-  void end_call(EnqueuedMessage& message, int code) noexcept;
-  void fail_call(EnqueuedMessage& message, int code) noexcept;
+  void fail_message(EnqueuedMessage& message, const base::Error& error) noexcept;
 
   // ---- engine_failure.cpp
   void fail(QueueMessages& messages, const base::Error& error) noexcept;

@@ -127,10 +127,7 @@ void MessageEngine::give_up(EnqueuedMessage& message, const Error& error) noexce
   if (message.arrived) return give_up_arrived(message, error);
   if (is_held(message)) return;  // it ends with that
   if (message.given_up) return;
-  if (!message.promised.quiet) {
-    --under_way_;
-    large_.end(message.bytes);
-  }
+  if (!message.promised.quiet) end_under_way(message);
   message.given_up = true;
   if (message.request)
     complete(*std::exchange(message.request, nullptr), empty_status(MPI_ANY_SOURCE), &error);

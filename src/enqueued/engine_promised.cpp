@@ -92,9 +92,7 @@ void MessageEngine::begin_promised(EnqueuedMessage& message) noexcept {
 
 // The thread has work with it from now on.
 void MessageEngine::rouse(EnqueuedMessage& message) noexcept {
-  if (!std::exchange(message.promised.quiet, false)) return;
-  ++under_way_;
-  large_.begin(message.bytes);
+  if (std::exchange(message.promised.quiet, false)) begin_under_way(message);
 }
 
 // A kernel, or a thread of the program, may be at it.
@@ -176,7 +174,7 @@ bool MessageEngine::try_promised(EnqueuedMessage& message) noexcept {
       fail(*message.owner, error);
       return true;
     }
-    finish_promised(message, 0, &error);
+    fail_message(message, error);
     return true;
   }
   if (!envelope.keeps_order()) return receive_by_lane(message);
@@ -189,11 +187,7 @@ bool MessageEngine::try_promised(EnqueuedMessage& message) noexcept {
 // To MPI, on the library's communicator, whose messages have these tags between hosts.
 void MessageEngine::hand_over(EnqueuedMessage& message) noexcept {
   Envelope& envelope = *message.promised.envelope;
-  const MPI_Comm comm = envelope.promise.comm();
-  const int code = message.sends() ? PMPI_Isend(message.buffer, message.count, message.type,
-                                                message.peer, message.tag, comm, &message.mpi)
-                                   : PMPI_Irecv(message.buffer, message.count, message.type,
-                                                message.peer, message.tag, comm, &message.mpi);
+  const int code = start_by_mpi(message, message.tag, envelope.promise.comm());
   if (code == MPI_SUCCESS) envelope.sent.store(message.promised.number, std::memory_order_relaxed);
   end_call(message, code);
 }
@@ -217,8 +211,7 @@ bool MessageEngine::send_by_lane(EnqueuedMessage& message) noexcept {
       slot.bytes = message.bytes;
       slot.mpi_tag = by_mpi ? envelope.promise.next_mpi_tag() : LaneSlot::in_slot;
       if (!by_mpi) return pack(message, slot.data());
-      code = PMPI_Isend(message.buffer, message.count, message.type, message.peer,
-                        static_cast<int>(slot.mpi_tag), envelope.promise.comm(), &message.mpi);
+      code = start_by_mpi(message, static_cast<int>(slot.mpi_tag), envelope.promise.comm());
       if (code != MPI_SUCCESS) slot.mpi_tag = LaneSlot::lost;
     };
     if (!lane.send(message.promised.number, fill)) return false;
@@ -230,7 +223,7 @@ bool MessageEngine::send_by_lane(EnqueuedMessage& message) noexcept {
     else
       finish_promised(message, message.bytes, nullptr);
   } catch (const Error& error) {
-    finish_promised(message, 0, &error);
+    fail_message(message, error);
   }
   return true;
 }
@@ -252,13 +245,11 @@ bool MessageEngine::receive_by_lane(EnqueuedMessage& message) noexcept {
   ++came_to_engine_;
   message.promised.gone = mpi_tag != LaneSlot::lost;
   if (!message.promised.gone) {
-    const Error error = lost_by_sender(message);
-    finish_promised(message, 0, &error);
+    fail_message(message, lost_by_sender(message));
   } else if (mpi_tag != LaneSlot::in_slot) {
     receive_from_mpi(message, bytes, static_cast<int>(mpi_tag));
   } else if (bytes > message.bytes) {
-    const Error error = too_long_error(message, bytes);
-    finish_promised(message, 0, &error);
+    fail_message(message, too_long_error(message, bytes));
   } else {
     finish_promised(message, bytes, nullptr);
   }
@@ -307,10 +298,9 @@ bool MessageEngine::receive_from_device(EnqueuedMessage& message) noexcept {
     message.promised.gone = true;
     take_from_device(message, *lanes, *bytes);
   } catch (const Error& error) {
-    finish_promised(message, 0, &error);
+    fail_message(message, error);
   } catch (const std::bad_alloc&) {
-    const Error error(ErrorKind::resources, "no memory for an enqueued message");
-    finish_promised(message, 0, &error);
+    fail_message(message, Error(ErrorKind::resources, "no memory for an enqueued message"));
   }
   return true;
 }
@@ -330,8 +320,7 @@ void MessageEngine::take_from_device(EnqueuedMessage& message, DeviceLanes& lane
                                      std::size_t bytes) {
   if (bytes > message.bytes) {
     lanes.take(message.promised.number, nullptr, 0);
-    const Error error = too_long_error(message, bytes);
-    return finish_promised(message, 0, &error);
+    return fail_message(message, too_long_error(message, bytes));
   }
   if (message.promised.segments) {
     std::vector<std::byte> packed(bytes);
@@ -363,16 +352,12 @@ void MessageEngine::receive_from_mpi(EnqueuedMessage& message, std::size_t bytes
   int code = MPI_SUCCESS;
   rouse(message);
   if (bytes <= message.bytes) {
-    code = PMPI_Irecv(message.buffer, message.count, message.type, message.peer, tag, comm,
-                      &message.mpi);
+    code = start_by_mpi(message, tag, comm);
   } else {
     constexpr std::size_t most = std::numeric_limits<int>::max();
     message.promised.too_long.reset(bytes <= most ? new (std::nothrow) std::byte[bytes] : nullptr);
     message.promised.too_long_bytes = bytes;
-    if (!message.promised.too_long) {
-      const Error error = too_long_error(message, bytes);
-      return finish_promised(message, 0, &error);
-    }
+    if (!message.promised.too_long) return fail_message(message, too_long_error(message, bytes));
     code = PMPI_Irecv(message.promised.too_long.get(), static_cast<int>(bytes), MPI_BYTE,
                       message.peer, tag, comm, &message.mpi);
   }
@@ -393,16 +378,8 @@ void MessageEngine::finish_promised(EnqueuedMessage& message, std::size_t bytes,
   finish(message, status, bytes, error);
 }
 
-// MPI has been given a message, and may have refused it.
-void MessageEngine::end_call(EnqueuedMessage& message, int code) noexcept {
-  if (code == MPI_SUCCESS) return go_on_by_mpi(message);
-  fail_call(message, code);
-}
-
-void MessageEngine::fail_call(EnqueuedMessage& message, int code) noexcept {
-  const Error error = mpi_failure(message, code);
-  message.mpi = MPI_REQUEST_NULL;
-  finish(message, empty_status(MPI_ANY_SOURCE), 0, &error);
+void MessageEngine::fail_message(EnqueuedMessage& message, const Error& error) noexcept {
+  finish_promised(message, 0, &error);
 }
 
 }  // namespace penstock::enqueued
