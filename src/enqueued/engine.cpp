@@ -133,8 +133,7 @@ void MessageEngine::look_for_program(EnqueuedMessage& message,
 bool MessageEngine::catch_up() noexcept {
   const std::lock_guard lock(progress_lock_);
   take_ready();
-  for (std::size_t i = active_.size(); i-- > 0;)
-    if (i < active_.size()) catch_up_with(**(active_.begin() + static_cast<std::ptrdiff_t>(i)));
+  active_.visit_all([this](QueueMessages& messages) { catch_up_with(messages); });
   return std::none_of(queues_.begin(), queues_.end(), [](const QueueMessages* messages) {
     return messages->staging_ && messages->broken_by_ && !messages->staging_->has_run_dry();
   });
@@ -178,12 +177,10 @@ bool MessageEngine::take_ready() noexcept {
 void MessageEngine::catch_up_with(QueueMessages& messages) noexcept {
   if (messages.staging_) messages.staging_->note_what_has_run();
   if (awaits_trigger(messages)) issue(messages);
-  const auto& line = messages.in_lines_;
+  auto& line = messages.in_lines_;
   for (std::size_t before = line.size() + 1; before != line.size();) {
     before = line.size();
-    for (std::size_t i = line.size(); i-- > 0;)
-      if (i < line.size())
-        advance_line(*(*(line.begin() + static_cast<std::ptrdiff_t>(i)))->promised.envelope);
+    line.visit_all([this](EnqueuedMessage& one) { advance_line(*one.promised.envelope); });
   }
 }
 

@@ -145,6 +145,7 @@ class MessageEngine final : public plan::ProgressEngine<QueueMessages> {
   void give_up_arrived(EnqueuedMessage& message, const base::Error& error) noexcept;
   void drop_bundles(QueueMessages& messages, const base::Error& error) noexcept;
   void look_for_dead_peers() noexcept;
+  void fail_if_lost(QueueMessages& messages) noexcept;
   const EnqueuedMessage* find_lost(const QueueMessages& messages) const noexcept;
   static bool has_come(const EnqueuedMessage& message) noexcept;
   bool is_dead(const EnqueuedMessage& message) const noexcept;

@@ -112,14 +112,11 @@ void MessageEngine::stop(QueueMessages& messages, const Error& why) noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);  // see QueueMessages::drop_if_broken
 }
 
-// From the back: the last message takes the place of one that leaves. Waits end where nothing is
-// left.
+// Another queue that fails with it may end some of its messages. Waits end where nothing is left.
 void MessageEngine::give_up_rest(QueueMessages& messages) noexcept {
   drop_bundles(messages, *messages.broken_by_);
   for (auto* const list : {&messages.active_, &messages.in_lines_})
-    for (std::size_t i = list->size(); i-- > 0;)
-      if (i < list->size())  // another queue that fails with it may end some of them
-        give_up(**(list->begin() + static_cast<std::ptrdiff_t>(i)), *messages.broken_by_);
+    list->visit_all([&](EnqueuedMessage& one) { give_up(one, *messages.broken_by_); });
   settle(messages);
 }
 
@@ -157,29 +154,29 @@ void MessageEngine::drop_bundles(QueueMessages& messages, const Error& error) no
   }
 }
 
-// What came before its sender died is taken first. From the back: a queue may leave the list. Calls
-// of MPI may still drive the engine when the library has ended, and the world with it: but while a
-// queue has messages it is there.
+// Calls of MPI may still drive the engine when the library has ended, and the world with it: but
+// while a queue has messages it is there.
 void MessageEngine::look_for_dead_peers() noexcept {
   if (active_.empty() || !world().anybody_dead()) return;
-  for (std::size_t i = active_.size(); i-- > 0;) {
-    if (i >= active_.size()) continue;
-    QueueMessages& messages = **(active_.begin() + static_cast<std::ptrdiff_t>(i));
-    if (messages.broken_by_) {
+  active_.visit_all([this](QueueMessages& messages) {
+    if (messages.broken_by_)
       complete_bundles(messages);  // the peer of a receive that could not be taken back may be dead
-      continue;
-    }
-    if (find_lost(messages) == nullptr) continue;
-    for (int look = 0; look < passes_until_sure; ++look) {
-      test_some(messages);
-      envelopes_.move_some([this](Envelope& envelope) { return advance_line(envelope); });
-    }
-    const EnqueuedMessage* const lost = find_lost(messages);
-    if (lost == nullptr) continue;
-    fail(messages, base::error_by(ErrorKind::peer_dead, [&] {
-           return "enqueued " + lost->label() + ": the peer process has ended";
-         }));
+    else if (find_lost(messages) != nullptr)
+      fail_if_lost(messages);
+  });
+}
+
+// What came before its sender died is taken first.
+void MessageEngine::fail_if_lost(QueueMessages& messages) noexcept {
+  for (int look = 0; look < passes_until_sure; ++look) {
+    test_some(messages);
+    envelopes_.move_some([this](Envelope& envelope) { return advance_line(envelope); });
   }
+  const EnqueuedMessage* const lost = find_lost(messages);
+  if (lost == nullptr) return;
+  fail(messages, base::error_by(ErrorKind::peer_dead, [&] {
+         return "enqueued " + lost->label() + ": the peer process has ended";
+       }));
 }
 
 // Null: none.

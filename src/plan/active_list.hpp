@@ -54,6 +54,14 @@ class ActiveList {
     return moved;
   }
 
+  // Items may leave meanwhile, the visited one or others: from the back, as the last one takes the
+  // place of one that leaves.
+  template <class Visit>
+  void visit_all(Visit visit) noexcept {
+    for (std::size_t i = size(); i-- > 0;)
+      if (i < size()) visit(*items_[i]);
+  }
+
   std::size_t size() const noexcept { return items_.size(); }
   bool empty() const noexcept { return items_.empty(); }
   auto begin() const noexcept { return items_.begin(); }
