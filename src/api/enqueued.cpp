@@ -75,7 +75,8 @@ QueueMessages& messages_for(core::Library& library, core::Queue& queue) {
   MessageEngine& moved_by = engine_of(library);
   std::unique_ptr<enqueued::Staging> staging;
   if (queue.stream().kind() != device::StreamKind::host)
-    staging = enqueued::make_staging(queue, library.transports().gpus(), library.settings());
+    staging = enqueued::make_staging(queue, library.transports().gpus(), library.settings(),
+                                     moved_by.lane_memory());
   queue.take_companion(std::make_unique<QueueMessages>(moved_by, queue, std::move(staging)));
   return *messages_of(queue);
 }
@@ -164,9 +165,8 @@ void promise(core::Library& library, MPI_Comm comm) {
                       " has enqueued messages that have not been handed to MPI: call "
                       "PST_Comm_enqueue_only before the first one, or after PST_Queue_wait");
   });
-  auto made =
-      std::make_unique<enqueued::Promise>(std::move(members), library.transports(),
-                                          library.settings(), engine_of(library).lane_memory());
+  auto made = std::make_unique<enqueued::Promise>(std::move(members), library.transports(),
+                                                  library.settings());
   const std::lock_guard lock(mutex);
   communicator->promise.store(made.get(), std::memory_order_release);
   promises.push_back(std::move(made));
@@ -182,7 +182,7 @@ int promise_broken(const char* call, MPI_Comm comm) noexcept {
     const auto communicator = group::known_communicator(comm);
     if (communicator && communicator->promise.load(std::memory_order_acquire) != nullptr)
       throw Error(ErrorKind::communicator,
-                  std::string(call) + " on " + group::communicator_of(comm)->name +
+                  std::string(call) + " on " + communicator->name +
                       ", where PST_Comm_enqueue_only has promised that all messages are enqueued "
                       "at both ends: use PST_Enqueue_send and PST_Enqueue_recv, or another "
                       "communicator");
@@ -195,7 +195,8 @@ void end_promise(group::Communicator& communicator) {
   core::Library* const library = core::Library::get();
   if (made == nullptr || library == nullptr) return;
   const auto limit = library->settings().timeout;
-  if (!made->meet(limit, while_alive(*library, made->members().world_ranks())))
+  group::MemberGroup& members = made->members();
+  if (!members.meet(limit, while_alive(*library, members.world_ranks())))
     throw Error(ErrorKind::timeout,
                 "MPI_Comm_free is collective where PST_Comm_enqueue_only was called, and "
                 "PENSTOCK_TIMEOUT has passed before all members of " +

@@ -5,7 +5,7 @@
 namespace penstock::enqueued {
 
 std::unique_ptr<Staging> make_staging(core::Queue&, std::shared_ptr<gpu::Gpus>,
-                                      const base::Settings&) {
+                                      const base::Settings&, LaneMemoryPlace&) {
   throw base::Error(base::ErrorKind::internal, "no GPUs are built into this library");
 }
 

@@ -25,11 +25,8 @@ struct PromiseRecord {
 }  // namespace
 
 Promise::Promise(std::unique_ptr<group::MpiMemberGroup> members, core::Transports& transports,
-                 const base::Settings& settings, LaneMemoryPlace& lane_memory)
-    : most_bytes_(settings.eager_max),
-      group_(std::move(members)),
-      peer_(transports.peer()),
-      lane_memory_(lane_memory) {
+                 const base::Settings& settings)
+    : most_bytes_(settings.eager_max), group_(std::move(members)), peer_(transports.peer()) {
   group_->together([&] {
     if (settings.allows(base::peer_transport) && peer_.usable().yes)
       board_ = std::make_unique<peer::LaneBoard>(peer_);
@@ -117,10 +114,6 @@ void Promise::make_lane(const EnqueuedMessage& receive, const Bundle& bundle, st
   const std::lock_guard no_looks(engine);
   envelope.lanes.push_back(lane);
   envelope.lane_bytes.store(shape.slot_bytes, std::memory_order_relaxed);
-}
-
-std::optional<peer::LaneEntry> Promise::find_on_device(Envelope& envelope) {
-  return envelope.device_search.find_elsewhere(envelope.promise.rank(), envelope.key.tag);
 }
 
 }  // namespace penstock::enqueued

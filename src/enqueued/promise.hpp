@@ -8,10 +8,7 @@
 
 #include <mpi.h>
 
-#include <atomic>
-#include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -32,9 +29,9 @@ class Promise final : public group::CommunicatorPromise {
  public:
   // Collective over the members. Throws base::Error on all of them.
   Promise(std::unique_ptr<group::MpiMemberGroup> members, core::Transports& transports,
-          const base::Settings& settings, LaneMemoryPlace& lane_memory);
+          const base::Settings& settings);
 
-  const group::MemberGroup& members() const noexcept { return *group_; }
+  group::MemberGroup& members() noexcept { return *group_; }
   int rank() const noexcept { return group_->rank(); }
   MPI_Comm comm() const noexcept { return group_->comm(); }
   int next_mpi_tag() noexcept;  // under the engine's lock
@@ -47,9 +44,7 @@ class Promise final : public group::CommunicatorPromise {
   // ---- Lanes in memory of GPUs, for who makes or maps them; one call at a time, with the lock
   // held
   std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
-  LaneMemoryPlace& lane_memory() noexcept { return lane_memory_; }
   peer::LaneBoard& board() noexcept { return *board_; }
-  static std::optional<peer::LaneEntry> find_on_device(Envelope& envelope);
   int world_rank(int member) const noexcept { return group_->world_rank(member); }
   // As many slots as the bundle's messages of the envelope may need. A slot takes the largest of
   // these and any of `wanted` bytes, but of no more than `most`; it has `least` bytes anyway.
@@ -59,11 +54,6 @@ class Promise final : public group::CommunicatorPromise {
   static peer::LaneShape lane_shape(const Envelope& envelope, const Bundle& bundle,
                                     const SlotBytes& bytes) noexcept;
 
-  // Collective: false where some member has not come within that time (0: no limit).
-  bool meet(std::chrono::milliseconds limit, const std::function<bool()>& meanwhile) {
-    return group_->meet(limit, meanwhile);
-  }
-
  private:
   void connect();
 
@@ -71,7 +61,6 @@ class Promise final : public group::CommunicatorPromise {
   std::unique_ptr<group::MpiMemberGroup> group_;
   peer::Peer& peer_;
   std::mutex mutex_;
-  LaneMemoryPlace& lane_memory_;
   std::unique_ptr<peer::LaneBoard> board_;                 // null: no shared memory
   std::vector<std::optional<peer::ArenaAddress>> boards_;  // by rank; nothing: no lanes
   std::unordered_map<EnvelopeKey, Envelope, HashEnvelope> envelopes_;

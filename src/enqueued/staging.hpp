@@ -27,6 +27,7 @@ class QueueMessages;
 class StagedPieces;
 struct Bundle;
 struct EnqueuedMessage;
+struct LaneMemoryPlace;
 
 class Staging {
  public:
@@ -59,8 +60,8 @@ class Staging {
   virtual std::optional<base::Error> copy_for_program(EnqueuedMessage& message) noexcept = 0;
 };
 
-// Throws base::Error.
+// Throws base::Error. The place of lanes' memory stays.
 std::unique_ptr<Staging> make_staging(core::Queue& queue, std::shared_ptr<gpu::Gpus> gpus,
-                                      const base::Settings& settings);
+                                      const base::Settings& settings, LaneMemoryPlace& lane_memory);
 
 }  // namespace penstock::enqueued

@@ -39,9 +39,10 @@ std::uint64_t* zeroed(const std::shared_ptr<std::byte>& marks, std::size_t size)
 }  // namespace
 
 DeviceStaging::DeviceStaging(core::Queue& queue, std::shared_ptr<gpu::Gpus> gpus,
-                             const base::Settings& settings)
+                             const base::Settings& settings, LaneMemoryPlace& lane_memory)
     : stream_(stream_of(queue)),
       gpus_(std::move(gpus)),
+      lane_memory_(lane_memory),
       gpu_aware_mpi_(settings.gpu_aware_mpi),
       most_in_slots_(settings.cuda_eager_max),
       words_(std::static_pointer_cast<QueueWords>(gpus_->pinned().take())),
@@ -184,8 +185,9 @@ std::optional<Error> DeviceStaging::copy_for_program(EnqueuedMessage& message) n
 }
 
 std::unique_ptr<Staging> make_staging(core::Queue& queue, std::shared_ptr<gpu::Gpus> gpus,
-                                      const base::Settings& settings) {
-  return std::make_unique<DeviceStaging>(queue, std::move(gpus), settings);
+                                      const base::Settings& settings,
+                                      LaneMemoryPlace& lane_memory) {
+  return std::make_unique<DeviceStaging>(queue, std::move(gpus), settings, lane_memory);
 }
 
 }  // namespace penstock::enqueued

@@ -25,8 +25,8 @@ class DeviceStaging final : public Staging {
   // Reserves the pinned memory: a call that enqueues must not ask the driver for it, which may wait
   // for a device that waits for us. (The first message of a datatype with several segments has
   // their list copied to the device.) Throws base::Error.
-  DeviceStaging(core::Queue& queue, std::shared_ptr<gpu::Gpus> gpus,
-                const base::Settings& settings);
+  DeviceStaging(core::Queue& queue, std::shared_ptr<gpu::Gpus> gpus, const base::Settings& settings,
+                LaneMemoryPlace& lane_memory);
 
   QueueWords& words() noexcept override { return *words_; }
   StagedPieces& pieces() noexcept override { return pieces_; }
@@ -63,12 +63,13 @@ class DeviceStaging final : public Staging {
   bool is_quiet(const EnqueuedMessage& message) const noexcept;
   void choose_receive_lane(EnqueuedMessage& message, const Bundle& bundle);
   void choose_send_lane(EnqueuedMessage& message);
-  GpuLaneMemory& lane_memory(Promise& promise);
+  GpuLaneMemory& lane_memory(const Promise& promise);
   bool stage_derived(EnqueuedMessage& message, MPI_Datatype type);
   bool is_on_device(const EnqueuedMessage& message, const std::byte* lowest);
 
   device::gpu::Stream& stream_;
   const std::shared_ptr<gpu::Gpus> gpus_;
+  LaneMemoryPlace& lane_memory_;
   const bool gpu_aware_mpi_;
   const std::size_t most_in_slots_;  // bytes of a message that a lane takes
   std::shared_ptr<QueueWords> words_;

@@ -74,12 +74,11 @@ void DeviceStaging::choose_lane(EnqueuedMessage& message, const Bundle& bundle) 
   }
 }
 
-GpuLaneMemory& DeviceStaging::lane_memory(Promise& promise) {
-  LaneMemoryPlace& place = promise.lane_memory();
-  const std::lock_guard lock(place.mutex);
-  if (!place.memory)
-    place.memory = std::make_unique<GpuLaneMemory>(promise.world_rank(promise.rank()), gpus_);
-  return static_cast<GpuLaneMemory&>(*place.memory);
+GpuLaneMemory& DeviceStaging::lane_memory(const Promise& promise) {
+  const std::lock_guard lock(lane_memory_.mutex);
+  std::unique_ptr<LaneMemory>& made = lane_memory_.memory;
+  if (!made) made = std::make_unique<GpuLaneMemory>(promise.world_rank(promise.rank()), gpus_);
+  return static_cast<GpuLaneMemory&>(*made);
 }
 
 void DeviceStaging::choose_receive_lane(EnqueuedMessage& message, const Bundle& bundle) {
@@ -109,7 +108,9 @@ void DeviceStaging::choose_send_lane(EnqueuedMessage& message) {
   Envelope& envelope = *message.promised.envelope;
   auto* lanes = static_cast<SendLanes*>(envelope.device_lanes.get());
   if (lanes == nullptr || lanes->lacks(message.bytes)) {
-    if (const auto entry = Promise::find_on_device(envelope)) {
+    const auto entry =
+        envelope.device_search.find_elsewhere(envelope.promise.rank(), envelope.key.tag);
+    if (entry) {
       if (lanes == nullptr) {
         envelope.device_lanes = std::make_unique<SendLanes>(stream_.device());
         lanes = static_cast<SendLanes*>(envelope.device_lanes.get());
