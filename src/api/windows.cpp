@@ -267,9 +267,7 @@ void detach_window(MPI_Win win) {
   if (found == nullptr || !found->window) return;
   found->window->refuse_open("MPI_Win_free");
   // MPI would refuse it, too, but too late: it calls what the attribute deletes before.
-  if (found->plain_epochs.load(std::memory_order_relaxed) > 0)
-    throw Error(ErrorKind::epoch,
-                found->window->name() + ": MPI_Win_free while an epoch of MPI's own is open");
+  refuse_plain_epochs(win, "MPI_Win_free");
   core::Library& library = core::Library::require();
   found->window->detach(while_alive(library, found->window->group().world_ranks()),
                         library.meanwhile());

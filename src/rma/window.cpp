@@ -102,17 +102,17 @@ void Window::start_on(core::Queue& queue, const Members& members, bool promised)
 void* Window::pointer(int member) const {
   const auto held = lock();
   require_attached();
-  if (member < 0 || member >= static_cast<int>(peers_.size()))
+  if (!is_member(member))
     refuse(ErrorKind::argument,
            fmt::format("there is no member {}: it has {}", member, peers_.size()));
-  const Peer& peer = *peers_[static_cast<std::size_t>(member)];
-  if (peer.bytes == 0) return nullptr;
-  if (peer.reach.address == nullptr)
+  const Peer& of = peer(member);
+  if (of.bytes == 0) return nullptr;
+  if (of.reach.address == nullptr)
     refuse(ErrorKind::unsupported,
            fmt::format("this rank cannot load and store the memory of member {}: make the window "
                        "with PST_Win_allocate",
                        member));
-  return peer.reach.address;
+  return of.reach.address;
 }
 
 void Window::open_access(const Members& members, bool promised) {
@@ -143,10 +143,21 @@ void Window::add(int target, std::int64_t displacement, const OperationShape& sh
                  const Operation& operation) {
   const auto held = lock();
   require_access();
-  if (target < 0 || target >= static_cast<int>(peers_.size()) || !peer(target).accessed)
+  if (!is_member(target) || !peer(target).accessed)
     refuse(ErrorKind::epoch,
            fmt::format("member {} is not in the group of the access epoch that is open", target));
   Peer& to = peer(target);
+  const Operation whole = operation_at(target, displacement, shape, operation);
+  require_origin(to.reach.gpu, whole);
+  require_served(target, whole);
+  const std::size_t eager = eager_bytes_with(target, whole);
+  to.pending.push_back(whole);
+  to.eager_bytes = eager;
+}
+
+Operation Window::operation_at(int target, std::int64_t displacement, const OperationShape& shape,
+                               const Operation& operation) const {
+  const Peer& to = peer(target);
   if (shape.origin_bytes != shape.target_bytes)
     refuse(ErrorKind::argument,
            fmt::format("{} bytes at the origin and {} at the target: name as many on both sides",
@@ -163,29 +174,38 @@ void Window::add(int target, std::int64_t displacement, const OperationShape& sh
   Operation whole = operation;
   whole.bytes = shape.target_bytes;
   whole.displacement = static_cast<std::size_t>(displacement) * to.unit;
-  require_origin(to.reach.gpu, whole);
-  if (whole.verb == Verb::get && !to.reach.direct)
+  return whole;
+}
+
+void Window::require_served(int target, const Operation& operation) const {
+  const Peer& to = peer(target);
+  if (operation.verb == Verb::get && !to.reach.direct)
     refuse(ErrorKind::unsupported,
            fmt::format("a get from member {}, whose memory this rank cannot load: make the window "
                        "with PST_Win_allocate",
                        target));
-  if (whole.verb == Verb::accumulate &&
-      (whole.displacement + to.misalignment) % element_bytes(whole.element) != 0)
+  if (operation.verb == Verb::accumulate &&
+      (operation.displacement + to.misalignment) % element_bytes(operation.element) != 0)
     refuse(ErrorKind::unsupported, "an accumulate into elements that are not aligned");
-  const std::size_t eager = to.eager_bytes + eager_bytes_of(whole);
-  const bool needs_slot = whole.verb == Verb::accumulate ? !to.reach.atomic : !to.reach.direct;
-  if (needs_slot && to.reach.eager_bytes == 0)
+}
+
+// What the epoch's operations take of a slot, with this one.
+std::size_t Window::eager_bytes_with(int target, const Operation& operation) const {
+  const Peer& to = peer(target);
+  const bool is_direct = operation.verb == Verb::accumulate ? to.reach.atomic : to.reach.direct;
+  if (is_direct) return to.eager_bytes;
+  const std::size_t eager = to.eager_bytes + eager_bytes_of(operation);
+  if (to.reach.eager_bytes == 0)
     refuse(ErrorKind::unsupported,
            fmt::format("an accumulate towards member {}, whose GPU this rank's reaches without "
                        "atomic operations",
                        target));
-  if (needs_slot && eager > to.reach.eager_bytes)
+  if (eager > to.reach.eager_bytes)
     refuse(ErrorKind::resources,
            fmt::format("the operations towards member {} take {} bytes of a slot of {}: use "
                        "PST_Win_allocate, raise PENSTOCK_RMA_EAGER, or complete more often",
                        target, eager, to.reach.eager_bytes));
-  to.pending.push_back(whole);
-  if (needs_slot) to.eager_bytes = eager;
+  return eager;
 }
 
 bool Window::names_self(const Members& members) const {
@@ -207,9 +227,8 @@ transport::Promise Window::promise() const noexcept {
 }
 
 bool Window::posts_are_words(const Members& members) const noexcept {
-  return std::all_of(members.begin(), members.end(), [this](int member) {
-    return peers_[static_cast<std::size_t>(member)]->posts_are_words;
-  });
+  return std::all_of(members.begin(), members.end(),
+                     [this](int member) { return peer(member).posts_are_words; });
 }
 
 std::span<core::StreamOperation* const> Window::ends_of(Role role,

@@ -118,6 +118,10 @@ class Window : private base::NoCopy {
   std::unique_ptr<WindowEnd> end_of(Role role, const Peer& peer,
                                     std::unique_ptr<transport::Plan> plan) const;
   Peer& peer(int member) noexcept { return *peers_[static_cast<std::size_t>(member)]; }
+  const Peer& peer(int member) const noexcept { return *peers_[static_cast<std::size_t>(member)]; }
+  bool is_member(int member) const noexcept {
+    return member >= 0 && member < static_cast<int>(peers_.size());
+  }
   std::string label_of(Role role, const Peer& peer) const;
   // A pair with some member serves no more: all that can be done is to free the window.
   bool spoiled() const noexcept;
@@ -134,7 +138,12 @@ class Window : private base::NoCopy {
   void end_pairs(const std::function<bool()>& meanwhile) noexcept;
   void require_attached() const;
   void require_access() const;
+  transport::Operation operation_at(int target, std::int64_t displacement,
+                                    const OperationShape& shape,
+                                    const transport::Operation& operation) const;
   void require_origin(int gpu, const transport::Operation& operation);
+  void require_served(int target, const transport::Operation& operation) const;
+  std::size_t eager_bytes_with(int target, const transport::Operation& operation) const;
   [[noreturn]] void refuse(base::ErrorKind kind, const std::string& why) const;
 
   const std::uint64_t number_;
