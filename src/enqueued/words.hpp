@@ -4,10 +4,12 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/shared_word.hpp"
 #include "protocol/epoch.hpp"
 
 namespace penstock::enqueued {
 
+using base::load, base::store;
 using protocol::no_more;
 
 // What a queue's stream and the engine tell each other, in bundles, counted from 1. In memory that
@@ -25,20 +27,13 @@ struct QueueWords {
   std::uint64_t too_long;
   std::uint64_t too_long_bytes;
   // The engine's. Release, and acquire by the stream: received data before work behind the wait.
-  // k: bundles up to k have ended, which it tells only when none of these is under way; no_more:
-  // the queue has failed, and nothing moves its buffers.
+  // k: bundles up to k have ended; it is stored only while no message that the engine moves is
+  // under way. no_more: the queue has failed, and nothing moves its buffers any more.
   alignas(64) std::uint64_t completed;
   // k: of the first k receives that threads of the program copy none is under way.
   std::uint64_t copied;
   std::uint32_t passed;  // the lower half of `completed`, for waits of a stream without a kernel
 };
-
-inline std::uint64_t load(const std::uint64_t& word) noexcept {
-  return std::atomic_ref(const_cast<std::uint64_t&>(word)).load(std::memory_order_acquire);
-}
-inline void store(std::uint64_t& word, std::uint64_t value) noexcept {
-  std::atomic_ref(word).store(value, std::memory_order_release);
-}
 
 // Waits that a GPU's stream makes without a kernel go on, for bundles up to this one.
 inline void let_pass(QueueWords& words, std::uint64_t bundle) noexcept {

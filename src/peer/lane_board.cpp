@@ -2,24 +2,12 @@
 #include "peer/lane_board.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <utility>
 
+#include "base/shared_word.hpp"
 #include "peer/peer.hpp"
 
 namespace penstock::peer {
-
-namespace {
-
-std::uint64_t load(const std::uint64_t& word) noexcept {
-  return std::atomic_ref(const_cast<std::uint64_t&>(word)).load(std::memory_order_acquire);
-}
-
-void store(std::uint64_t& word, std::uint64_t value) noexcept {
-  std::atomic_ref(word).store(value, std::memory_order_release);
-}
-
-}  // namespace
 
 LaneBoard::LaneBoard(Peer& peer) : peer_(peer) {
   pages_.push_back(peer_.hold(sizeof(LanePage), nullptr));
@@ -51,7 +39,7 @@ LaneEntry& LaneBoard::new_entry() {
     Holding page = peer_.hold(sizeof(LanePage), nullptr);
     LanePage& full = last_page();
     full.next = page.place();
-    store(full.more, 1);
+    base::store(full.more, 1);
     pages_.push_back(std::move(page));
   }
   LanePage& page = last_page();
@@ -60,7 +48,7 @@ LaneEntry& LaneBoard::new_entry() {
 
 void LaneBoard::show() noexcept {
   LanePage& page = last_page();
-  store(page.count, page.count + 1);
+  base::store(page.count, page.count + 1);
 }
 
 LaneSearch::LaneSearch(const Peer& peer, int rank, const ArenaAddress& board)
@@ -82,12 +70,12 @@ std::optional<LaneEntry> LaneSearch::find_elsewhere(int source, int tag) {
 const LaneEntry* LaneSearch::find_entry(int source, int tag, bool elsewhere) {
   const LaneEntry* found = nullptr;
   for (;;) {
-    for (const std::uint64_t count = load(page_->count); seen_ < count; ++seen_) {
+    for (const std::uint64_t count = base::load(page_->count); seen_ < count; ++seen_) {
       const LaneEntry& entry = page_->entries[seen_];
       if (entry.source == source && entry.tag == tag && entry.elsewhere == elsewhere)
         found = &entry;
     }
-    if (seen_ < LanePage::entries_of_page || load(page_->more) == 0) return found;
+    if (seen_ < LanePage::entries_of_page || base::load(page_->more) == 0) return found;
     page_ = reinterpret_cast<const LanePage*>(peer_->map(rank_, page_->next));
     seen_ = 0;
   }
