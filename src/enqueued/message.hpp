@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A send or receive that a queue's trigger hands to MPI, which matches it.
+// A send or receive that a queue's trigger lets go; MPI matches it, or, where both ends promise,
+// they count it.
 #pragma once
 
 #include <mpi.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -13,6 +16,10 @@
 #include "group/communicator.hpp"
 #include "plan/active_list.hpp"
 #include "transport/message.hpp"
+
+namespace penstock::group {
+class MpiLayout;
+}
 
 namespace penstock::enqueued {
 
@@ -28,8 +35,9 @@ struct PromisedMessage {
   std::uint64_t number = 0;                            // in the envelope, from its trigger on
   std::byte* lowest = nullptr;                         // of its bytes
   std::shared_ptr<const datatype::Segments> segments;  // null: it has no gaps
-  // Kernels move it, if its slot is free, and if its sender has found it so. Where the program has
-  // no request either, nobody waits for what the engine knows of it.
+  // `by_kernel`: kernels move it; a send only if a trigger's kernel finds its slot free, a receive
+  // only if its sender did. `quiet`: besides, the program has no request for it, so nobody waits
+  // for what the engine knows.
   bool by_kernel = false;
   bool quiet = false;
   std::uint64_t looked_for = 0;  // in a lane, by the program's threads: which look was the last
@@ -65,14 +73,18 @@ struct EnqueuedMessage : plan::ActiveItem, base::FreeItem<EnqueuedMessage> {
   MPI_Status status{};                 // of one that has arrived
   EnqueuedMessage* next = nullptr;     // in its bundle
 
-  // Its bundle is not complete before the engine has it. Of receives that kernels look for, these
-  // know.
+  // Whether its bundle waits for the engine to be done with it. A receive that kernels look for
+  // holds no bundle: the wait's kernel itself knows when it has come.
   bool holds_bundle() const noexcept { return sends() || !promised.by_kernel; }
   bool sends() const noexcept { return direction == transport::Direction::send; }
   // "receive from rank 1 (tag 7, MPI_COMM_WORLD, 4096 bytes)". May throw for want of memory.
   std::string label() const;
 };
 
+// Where the first of its bytes lies, of a datatype with that layout.
+std::byte* lowest_of(const EnqueuedMessage& message, const group::MpiLayout& layout) noexcept;
+// Throws base::Error where the layout does not tell what the message's bytes are.
+void require_described(const EnqueuedMessage& message, const group::MpiLayout& layout);
 // Of a receive whose message has so many bytes, more than it holds.
 base::Error too_long_error(const EnqueuedMessage& receive, std::size_t bytes) noexcept;
 

@@ -26,8 +26,8 @@ namespace {
 constexpr std::size_t many_requests = 10000;
 constexpr std::size_t first_room = 64;
 
-const char* verb(const MessageCall& call) noexcept {
-  return call.direction == transport::Direction::send ? "send" : "receive";
+const char* verb(transport::Direction direction) noexcept {
+  return direction == transport::Direction::send ? "send" : "receive";
 }
 
 bool is_named(MPI_Datatype type) {
@@ -44,7 +44,7 @@ std::size_t bytes_of(MPI_Datatype type) {
 }
 
 [[noreturn, gnu::cold]] void refuse(const MessageCall& call, const std::string& why) {
-  throw Error(ErrorKind::argument, fmt::format("enqueued {}: {}", verb(call), why));
+  throw Error(ErrorKind::argument, fmt::format("enqueued {}: {}", verb(call.direction), why));
 }
 
 // Where MPI does not move the message, nobody else would say so. MPI has no call that asks for it:
@@ -107,7 +107,7 @@ MPI_Comm QueueMessages::comm_of(const MessageCall& call) const {
     throw Error(ErrorKind::communicator,
                 fmt::format("enqueued {}: {}, which queue {} was made with, has been freed: name a "
                             "communicator in the call",
-                            verb(call), own_comm_->name, queue_.number()));
+                            verb(call.direction), own_comm_->name, queue_.number()));
   return group::handle_of(*own_comm_);
 }
 
@@ -164,7 +164,7 @@ void QueueMessages::take_type(EnqueuedMessage& message, MPI_Datatype type,
   if (message.buffer == nullptr && message.bytes != 0)
     throw Error(ErrorKind::argument,
                 fmt::format("enqueued {}: the buffer is a null pointer, and the count is {}",
-                            message.sends() ? "send" : "receive", message.count));
+                            verb(message.direction), message.count));
 }
 
 void QueueMessages::duplicate_type(EnqueuedMessage& message, MPI_Datatype type) {
@@ -175,12 +175,8 @@ void QueueMessages::duplicate_type(EnqueuedMessage& message, MPI_Datatype type) 
 // For who copies the message without MPI.
 void QueueMessages::find_bytes(EnqueuedMessage& message, MPI_Datatype type) {
   const group::MpiLayout layout(type, message.count);
-  if (!layout.refusal().empty())
-    throw Error(ErrorKind::argument, message.label() + ": " + layout.refusal());
-  if (!layout.contiguous() && !layout.segments())
-    throw Error(ErrorKind::unsupported, message.label() + ": " + transport::undescribed_text);
-  message.promised.lowest = reinterpret_cast<std::byte*>(
-      reinterpret_cast<std::intptr_t>(message.buffer) + layout.lowest());
+  require_described(message, layout);
+  message.promised.lowest = lowest_of(message, layout);
   if (message.promised.lowest == nullptr && message.bytes != 0)
     throw Error(ErrorKind::argument, message.label() + ": the buffer is a null pointer");
   if (!layout.contiguous()) message.promised.segments = layout.segments();
@@ -195,7 +191,7 @@ Envelope* QueueMessages::envelope_of(const MessageCall& call) {
     throw Error(ErrorKind::communicator,
                 fmt::format("enqueued {}: MPI_Comm_free of {} has failed, as not all members came: "
                             "make a new communicator",
-                            verb(call), known_comm_->name));
+                            verb(call.direction), known_comm_->name));
   // A new promise may lie where one that has ended lay.
   if (const std::uint64_t ended = engine_.ended_promises(); ended != known_ended_) {
     known_envelopes_.clear();

@@ -93,13 +93,9 @@ bool DeviceStaging::stage_bytes(EnqueuedMessage& message, std::byte* buffer, std
 
 bool DeviceStaging::stage_derived(EnqueuedMessage& message, MPI_Datatype type) {
   const group::MpiLayout layout(type, message.count);
-  auto* const lowest = reinterpret_cast<std::byte*>(
-      reinterpret_cast<std::intptr_t>(message.buffer) + layout.lowest());
+  std::byte* const lowest = lowest_of(message, layout);
   if (layout.bytes() == 0 || !is_on_device(message, lowest)) return false;
-  if (!layout.refusal().empty())
-    throw Error(ErrorKind::argument, message.label() + ": " + layout.refusal());
-  if (!layout.contiguous() && !layout.segments())
-    throw Error(ErrorKind::unsupported, message.label() + ": " + transport::undescribed_text);
+  require_described(message, layout);
   if (layout.contiguous()) return stage_bytes(message, lowest, layout.bytes());
   const datatype::Segments& segments = *layout.segments();
   if (!known_allocations_.find(lowest).holds(lowest + segments.span().end - 1))
@@ -157,25 +153,27 @@ void DeviceStaging::note_what_has_run() noexcept {
   }
 }
 
-// Blocks until the copy is made, on a stream of the library's.
+// Blocks until that is done, on a stream of the library's.
+void DeviceStaging::unpack(const gpu::PackWork& packed) const {
+  const device::gpu::DeviceGuard guard(stream_.device());
+  const device::gpu::RelaxedCaptures relaxed;
+  gpu::Launch launch;
+  launch.stream = arena_->stream();
+  launch.queue_failure = reinterpret_cast<gpu::QueueFailure*>(no_failure_.get());
+  device::gpu::check(gpu::launch_unpacking(launch, {&packed, 1}), "unpacking");
+  device::gpu::check(cudaStreamSynchronize(arena_->stream()), "cudaStreamSynchronize");
+}
+
+// Blocks until the copy is made.
 std::optional<Error> DeviceStaging::copy_for_program(EnqueuedMessage& message) noexcept {
   const StagedMessage& staged = *message.staged;
   try {
-    if (message.promised.in_line) {
-      take_from_lane(message);
-      if (!staged.packed) return std::nullopt;
-    }
-    if (!staged.packed) {
+    const bool by_lane = message.promised.in_line;
+    if (by_lane) take_from_lane(message);
+    if (staged.packed)
+      unpack(*staged.packed);
+    else if (!by_lane)
       arena_->write(staged.buffer, staged.piece, std::min(*staged.received, staged.bytes));
-      return std::nullopt;
-    }
-    const device::gpu::DeviceGuard guard(stream_.device());
-    const device::gpu::RelaxedCaptures relaxed;
-    gpu::Launch launch;
-    launch.stream = arena_->stream();
-    launch.queue_failure = reinterpret_cast<gpu::QueueFailure*>(no_failure_.get());
-    device::gpu::check(gpu::launch_unpacking(launch, {&*staged.packed, 1}), "unpacking");
-    device::gpu::check(cudaStreamSynchronize(arena_->stream()), "cudaStreamSynchronize");
     return std::nullopt;
   } catch (const Error& error) {
     return error;

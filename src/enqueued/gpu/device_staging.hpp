@@ -57,6 +57,7 @@ class DeviceStaging final : public Staging {
  private:
   bool stage_bytes(EnqueuedMessage& message, std::byte* buffer, std::size_t bytes);
   void take_from_lane(EnqueuedMessage& message);
+  void unpack(const gpu::PackWork& packed) const;
   void tell_words(const EnqueuedMessage& message);
   bool waits_at_gates() const noexcept;
   void choose_lane(EnqueuedMessage& message, const Bundle& bundle);
