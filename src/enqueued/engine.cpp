@@ -72,7 +72,7 @@ void MessageEngine::make_room(QueueMessages& messages, std::size_t most) {
   messages.in_lines_.reserve(most);
 }
 
-// Sequentially consistent: see ProgressThread::wake_if_asleep(), and settle(). A thread that looks
+// Sequentially consistent: see ProgressThread::wake_if_asleep(), and watch(). A thread that looks
 // at the queue now and then finds a quiet bundle, and must not be kept awake for it.
 void MessageEngine::expect_trigger(QueueMessages& messages, bool quiet) noexcept {
   if (quiet && messages.watched_.load(std::memory_order_seq_cst)) return;
@@ -415,8 +415,8 @@ void MessageEngine::settle(QueueMessages& messages) noexcept {
   complete_bundles(messages);
 }
 
-// A quiet bundle that is published meanwhile: either its caller finds that nobody looks, or we find
-// the bundle.
+// We say that nobody looks, and then look once more. So a caller that publishes a quiet bundle
+// meanwhile either reads that and wakes the thread, or we find its bundle.
 void MessageEngine::watch(QueueMessages& messages) noexcept {
   const auto has_work = [&] { return has_messages(messages) || awaits_trigger(messages); };
   if (!has_work()) messages.watched_.store(false, std::memory_order_seq_cst);

@@ -277,9 +277,10 @@ bool MessageEngine::end_taken(EnqueuedMessage& message) noexcept {
   return true;
 }
 
-// A sender on a GPU may have found a lane there, whatever this receive is. Where kernels look for
-// it, only a thread of the program does so too, that completes its request: for the one that has
-// been looked for least lately. Seldom, as a look asks the driver.
+// A sender on a GPU may have put the message into a lane there, whatever memory this receive is in.
+// Where kernels look for it, the engine does not; a thread of the program that completes requests
+// does, at the receive whose last look is the longest ago. Else the engine looks in one pass of
+// eight, as a look asks the driver.
 bool MessageEngine::receive_from_device(EnqueuedMessage& message) noexcept {
   constexpr unsigned passes_between = 8;
   DeviceLanes* const lanes = message.promised.envelope->on_device.load(std::memory_order_acquire);

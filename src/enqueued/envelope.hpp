@@ -47,9 +47,9 @@ struct Envelope : plan::ActiveItem, private base::NoCopy {
   const bool by_lanes;  // else by MPI, to which both ends hand its messages in the same order
   std::atomic<std::uint64_t> triggered{0};  // messages, in the order of the calls
   std::atomic<std::size_t> lane_bytes{0};   // receives: largest message that has a lane; 0: none
-  // Of sends, and of receives that MPI matches, which both go in the order of their numbers: the
-  // last that is on its way. Of all: the first that was lost with a queue that failed, behind which
-  // none goes any more. 0: none.
+  // `sent`: the last message that is on its way; of sends, and of receives that MPI brings, which
+  // both go in the order of their numbers. `lost`: the first one that was lost with a failed queue;
+  // none behind it goes. 0: none.
   std::atomic<std::uint64_t> sent{0}, lost{0};
   // For kernels; null: none. It stays; the promise owns it.
   std::atomic<DeviceLanes*> on_device{nullptr};
