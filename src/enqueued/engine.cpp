@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "enqueued/promise.hpp"
-#include "enqueued/staged_message.hpp"
 #include "enqueued/staged_pieces.hpp"
 
 namespace penstock::enqueued {

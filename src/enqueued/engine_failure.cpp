@@ -2,15 +2,12 @@
 // A queue that fails: its receives are taken back, its requests complete with the error, and
 // nothing of it is handed to MPI any more. MPI cannot take a send back, and goes on reading its
 // buffer.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 #include <thread>
 #include <utility>
 
 #include "enqueued/engine.hpp"
-#include "enqueued/staged_message.hpp"
 #include "enqueued/staged_pieces.hpp"
 #include "group/mpi_check.hpp"
 #include "group/mpi_communicator.hpp"

@@ -10,7 +10,6 @@
 #include "enqueued/engine.hpp"
 #include "enqueued/message_plan.hpp"
 #include "enqueued/promise.hpp"
-#include "enqueued/staged_message.hpp"
 #include "enqueued/staged_pieces.hpp"
 #include "group/mpi_check.hpp"
 #include "group/mpi_communicator.hpp"

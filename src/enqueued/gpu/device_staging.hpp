@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <memory>
-#include <utility>
 
 #include "device/gpu.hpp"
 #include "device/gpu/stream.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which messages of a bundle kernels move by lanes, and what lies in a lane that no kernel looks
 // into.
-#include <algorithm>
 #include <span>
 
 #include "device/gpu/word_operations.hpp"

@@ -76,5 +76,17 @@ TEST_F(ActiveListTest, OthersLeaveWhileOneIsMoved) {
   EXPECT_EQ(list.size(), 1u);
 }
 
+TEST_F(ActiveListTest, AVisitReachesAllThatStay) {
+  std::vector<bool> seen(items.size());
+  list.visit_all([&](Item& item) {
+    seen[item.number] = true;
+    Item& other = *items[(item.number + 50) % items.size()];
+    if (item.number % 3 == 0) list.remove(item);
+    if (item.number % 7 == 0 && other.active) list.remove(other);
+  });
+  EXPECT_LT(list.size(), items.size());
+  for (const Item* item : list) EXPECT_TRUE(seen[item->number]) << item->number;
+}
+
 }  // namespace
 }  // namespace penstock::plan
