@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coll/local_work.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "transport/reduce.hpp"
 
 namespace penstock::coll {
 
-using transport::Element;
+using transport::Element, transport::Reduction;
 
 namespace {
 
@@ -24,20 +25,43 @@ void run(const Permute& permute, const Memory& memory) noexcept {
       std::memcpy(to + (column * permute.rows + row) * run, from, run);
 }
 
-// By copies, as a program's buffer may begin at any address. The result may be stored over one of
+// In pieces that stay in the nearest cache, so that a loop over numbers has no choice in it. By
+// copies, as a program's buffer may begin at any address, and the result may be stored over one of
 // the values.
+template <class T, Reduction reduction>
+void combine(const Reduce& reduce, const Memory& memory) noexcept {
+  T result[4096 / sizeof(T)], value[4096 / sizeof(T)];
+  for (std::size_t at = 0; at < reduce.to.bytes; at += sizeof result) {
+    const std::size_t bytes = std::min(sizeof result, reduce.to.bytes - at);
+    std::memcpy(result, memory.at(reduce.from.front()) + at, bytes);
+    for (std::size_t i = 1; i < reduce.from.size(); ++i) {
+      std::memcpy(value, memory.at(reduce.from[i]) + at, bytes);
+      for (std::size_t j = 0; j < bytes / sizeof(T); ++j)
+        result[j] = transport::reduce(reduction, result[j], value[j]);
+    }
+    std::memcpy(memory.at(reduce.to) + at, result, bytes);
+  }
+}
+
 template <class T>
-void combine(const Reduce& reduce, const Memory& memory, transport::Reduction reduction) noexcept {
-  const auto value = [&](std::size_t which, std::size_t at) {
-    T read;
-    std::memcpy(&read, memory.at(reduce.from[which]) + at, sizeof read);
-    return read;
-  };
-  for (std::size_t at = 0; at < reduce.to.bytes; at += sizeof(T)) {
-    T result = value(0, at);
-    for (std::size_t i = 1; i < reduce.from.size(); ++i)
-      result = transport::reduce(reduction, result, value(i, at));
-    std::memcpy(memory.at(reduce.to) + at, &result, sizeof result);
+void combine(const Reduce& reduce, const Memory& memory, Reduction reduction) noexcept {
+  switch (reduction) {
+    case Reduction::replace:
+      return combine<T, Reduction::replace>(reduce, memory);
+    case Reduction::sum:
+      return combine<T, Reduction::sum>(reduce, memory);
+    case Reduction::product:
+      return combine<T, Reduction::product>(reduce, memory);
+    case Reduction::min:
+      return combine<T, Reduction::min>(reduce, memory);
+    case Reduction::max:
+      return combine<T, Reduction::max>(reduce, memory);
+    case Reduction::bit_and:
+      return combine<T, Reduction::bit_and>(reduce, memory);
+    case Reduction::bit_or:
+      return combine<T, Reduction::bit_or>(reduce, memory);
+    case Reduction::bit_xor:
+      return combine<T, Reduction::bit_xor>(reduce, memory);
   }
 }
 
