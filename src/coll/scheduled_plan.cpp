@@ -120,13 +120,12 @@ void ScheduledPlan::Closing::one_ended(void* closing) {
 
 // One more than there are pairs, as the last of them may end before the next one is told.
 void ScheduledPlan::close(device::Stream& stream, void (*ended)(void*), void* argument) {
-  const std::shared_ptr<Closing> closing = closing_;
-  closing->left.store(ends_.size() + 1, std::memory_order_relaxed);
-  closing->ended = ended;
-  closing->argument = argument;
-  for (const auto& end : ends_) end->close(stream, &Closing::one_ended, closing.get());
-  host_stream(stream).push({&close_command, closing.get(), nullptr,
-                            reinterpret_cast<std::uintptr_t>(&Closing::one_ended)});
+  closing_.left.store(ends_.size() + 1, std::memory_order_relaxed);
+  closing_.ended = ended;
+  closing_.argument = argument;
+  for (const auto& end : ends_) end->close(stream, &Closing::one_ended, &closing_);
+  host_stream(stream).push(
+      {&close_command, &closing_, nullptr, reinterpret_cast<std::uintptr_t>(&Closing::one_ended)});
 }
 
 void ScheduledPlan::close() {

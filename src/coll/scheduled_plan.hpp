@@ -71,7 +71,7 @@ class ScheduledPlan final : public transport::Plan {
   std::size_t first_wait_ = 0;  // the first step with messages
   std::uint64_t waits_enqueued_ = 0;
   std::atomic<std::uint64_t> waits_ended_{0};
-  const std::shared_ptr<Closing> closing_ = std::make_shared<Closing>();
+  Closing closing_;
 };
 
 }  // namespace penstock::coll

@@ -123,18 +123,21 @@ void MatchGroup::read_leave(int rank, LetterReader& letter) {
   if (find_table(rank, key) != nullptr) conclude(key, Error(kind, why));
 }
 
-// A member that joins later is of the next match.
+// A member that joins later is of the next match. A letter that cannot be sent keeps the others
+// from nobody.
 void MatchGroup::conclude(const Key& key, const Error& error) {
   const Table table = std::move(tables_.extract(key).mapped());
   const auto own = members_.find(table.seats.front().id);
   for (const Seat& seat : table.seats) {
     if (seat.process < 0) continue;
-    LetterWriter letter;
-    letter.value(LetterKind::verdict).value(seat.id).value(error.kind()).text(error.text());
-    if (own != members_.end() && table.seats.front().process >= 0)
-      letters_.write(seat.process, *own->second.job, letter);
-    else
-      letters_.send(seat.process, letter);
+    base::log::failures_in([&] {
+      LetterWriter letter;
+      letter.value(LetterKind::verdict).value(seat.id).value(error.kind()).text(error.text());
+      if (own != members_.end() && table.seats.front().process >= 0)
+        letters_.write(seat.process, *own->second.job, letter);
+      else
+        letters_.send(seat.process, letter);
+    });
   }
 }
 
@@ -203,13 +206,17 @@ void MatchGroup::post_message(MatchedRequest& message, const std::shared_ptr<Mat
 
 void MatchGroup::advance() {
   for (auto& [member, why] : std::exchange(left_, {})) end_messages(member, why);
-  for (auto& [id, member] : members_) {
+  for (auto next = members_.begin(); next != members_.end();) {
+    const auto place = next++;  // who cannot say so leaves
+    Member& member = place->second;
     if (!member.matching || member.told) continue;
     if (!member.matching->finished.load(std::memory_order_acquire)) continue;
     member.told = true;
-    const auto& error = member.matching->error;
-    tell_first(member, id, LetterKind::ready,
-               error ? static_cast<const Error&>(*error) : Error(ErrorKind::none));
+    attempt(*member.request, member.job, [&] {
+      const auto& error = member.matching->error;
+      tell_first(member, place->first, LetterKind::ready,
+                 error ? static_cast<const Error&>(*error) : Error(ErrorKind::none));
+    });
   }
 }
 
