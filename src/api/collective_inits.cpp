@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives of the library's own names, which any MPI has. Their requests are persistent receives
 // from nobody, which MPI's calls may start and wait for.
-#include <cstdio>
 #include <span>
 
 #include "api/collectives.hpp"
 #include "api/errors.hpp"
-#include "api/handles.hpp"
 #include "core/library.hpp"
 #include "group/mpi_check.hpp"
 #include "penstock/penstock.h"
@@ -21,15 +19,20 @@ int init(CollectiveKind kind, const char* call, MPI_Comm comm, MPI_Info info, MP
          Fill&& fill) {
   return api::guard([&](core::Library&) {
     api::require_pointer(request, "request");
-    MPI_Request made = MPI_REQUEST_NULL;
-    group::check_mpi(PMPI_Recv_init(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, comm, &made), call);
     api::CollectiveArguments arguments;
     arguments.kind = kind;
     arguments.call = call;
     arguments.comm = comm;
     arguments.info = info;
     fill(arguments);
-    api::record_collective(arguments, made);
+    MPI_Request made = MPI_REQUEST_NULL;
+    group::check_mpi(PMPI_Recv_init(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, comm, &made), call);
+    try {
+      api::record_collective(arguments, made);
+    } catch (...) {
+      PMPI_Request_free(&made);
+      throw;
+    }
     *request = made;
   });
 }
@@ -123,16 +126,4 @@ int PST_Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, MPI_Count 
                 call.receive = {recvbuf, recvcount, datatype};
                 call.op = op;
               });
-}
-
-int PST_Request_algorithm(MPI_Request request, char* name, int size) {
-  return api::guard([&](core::Library&) {
-    const core::MatchedRequest& recorded = api::request_of(request);
-    if (!name || size <= 0)
-      throw base::Error(base::ErrorKind::argument,
-                        "the name needs a buffer of at least one character");
-    if (!recorded.matched())
-      throw core::RequestError(recorded, base::ErrorKind::not_matched, core::not_matched_text);
-    std::snprintf(name, static_cast<std::size_t>(size), "%s", recorded.result().algorithm.c_str());
-  });
 }

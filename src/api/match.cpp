@@ -122,6 +122,19 @@ void begin_match(int count, MPI_Request* requests, MPI_Request* out) {
   *out = request;
 }
 
+// What a matched request has by name, cut to the buffer.
+template <class NameOf>
+int write_name(MPI_Request request, char* name, int size, NameOf&& name_of) {
+  return api::guard([&](core::Library&) {
+    const core::MatchedRequest& recorded = api::request_of(request);
+    if (!name || size <= 0)
+      throw Error(ErrorKind::argument, "the name needs a buffer of at least one character");
+    if (!recorded.matched())
+      throw core::RequestError(recorded, ErrorKind::not_matched, core::not_matched_text);
+    std::snprintf(name, static_cast<std::size_t>(size), "%s", name_of(recorded).c_str());
+  });
+}
+
 }  // namespace
 
 int PST_Match(MPI_Request* request, MPI_Status* status) {
@@ -166,12 +179,11 @@ int PST_Match_status(MPI_Request request, MPI_Status* status) {
 }
 
 int PST_Request_transport(MPI_Request request, char* name, int size) {
-  return api::guard([&](core::Library&) {
-    const core::MatchedRequest& recorded = api::request_of(request);
-    if (!name || size <= 0)
-      throw Error(ErrorKind::argument, "the name needs a buffer of at least one character");
-    if (!recorded.matched())
-      throw core::RequestError(recorded, ErrorKind::not_matched, core::not_matched_text);
-    std::snprintf(name, static_cast<std::size_t>(size), "%s", recorded.transport().c_str());
-  });
+  return write_name(request, name, size,
+                    [](const core::MatchedRequest& matched) { return matched.transport(); });
+}
+
+int PST_Request_algorithm(MPI_Request request, char* name, int size) {
+  return write_name(request, name, size,
+                    [](const core::MatchedRequest& matched) { return matched.result().algorithm; });
 }

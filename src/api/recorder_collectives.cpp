@@ -25,15 +25,17 @@ template <class Fill>
 [[maybe_unused]] int recorded(coll::CollectiveKind kind, const char* call, MPI_Comm comm,
                               MPI_Info info, const MPI_Request* request, int code, Fill&& fill) {
   if (code != MPI_SUCCESS) return code;
-  penstock::api::recording(call, "the request is not recorded and cannot be matched", [&] {
-    penstock::api::CollectiveArguments arguments;
-    arguments.kind = kind;
-    arguments.call = call;
-    arguments.comm = comm;
-    arguments.info = info;
-    fill(arguments);
-    penstock::api::record_collective(arguments, *request);
-  });
+  const bool kept =
+      penstock::api::recording(call, "the request is not recorded and cannot be matched", [&] {
+        penstock::api::CollectiveArguments arguments;
+        arguments.kind = kind;
+        arguments.call = call;
+        arguments.comm = comm;
+        arguments.info = info;
+        fill(arguments);
+        penstock::api::record_collective(arguments, *request);
+      });
+  if (!kept) penstock::api::forget(*request);
   return code;
 }
 

@@ -70,13 +70,6 @@ core::Recording describe(RequestKind kind, const char* call, const Arguments& ar
   return recording;
 }
 
-// MPI may have returned a handle that we knew from an earlier request. When the new one cannot be
-// recorded, the old entry must not stand for it.
-void forget(MPI_Request request) {
-  if (base::forked()) return;
-  core::Registry::get().discard(group::handle_bits(request));
-}
-
 template <class Function, class Buffer, class Count>
 int init(RequestKind kind, const char* call, Function pmpi, Buffer* buffer, Count count,
          MPI_Datatype datatype, int peer, int tag, MPI_Comm comm, MPI_Request* request) {
@@ -114,6 +107,11 @@ int free_request(MPI_Request* request) {
     core::free_request(group::handle_bits(*request));
   group::MpiLayout::free_unused();
   return PMPI_Request_free(request);
+}
+
+void forget(MPI_Request request) {
+  if (base::forked()) return;
+  core::Registry::get().discard(group::handle_bits(request));
 }
 
 void record_unmatchable(RequestKind kind, const char* call, MPI_Comm comm, MPI_Request request) {

@@ -42,5 +42,8 @@ bool recording(const char* call, const char* consequence, Body&& body) noexcept 
 // Keeps a request that no version of the match can serve, so that matching it says why.
 void record_unmatchable(core::RequestKind kind, const char* call, MPI_Comm comm,
                         MPI_Request request);
+// MPI may have returned a handle that we knew from an earlier request. When the new one cannot be
+// recorded, the old entry must not stand for it.
+void forget(MPI_Request request);
 
 }  // namespace penstock::api
