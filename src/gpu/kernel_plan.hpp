@@ -28,6 +28,7 @@ class KernelPlan : public transport::Plan {
 
   // Kernel queues call these under the watchdog's lock.
   void waits_for(protocol::Epoch epoch) noexcept { epoch_.store(epoch, std::memory_order_relaxed); }
+  protocol::Epoch reported_epoch() const noexcept { return epoch_.load(std::memory_order_relaxed); }
   bool used_on(const KernelQueue& queue) const noexcept {
     return queue_.load(std::memory_order_relaxed) == &queue;
   }
@@ -73,7 +74,6 @@ class KernelPlan : public transport::Plan {
   virtual void end_close(void (*ended)(void*), void* argument) noexcept = 0;
   // Set while a batch of its stream holds work of this plan that has not been launched.
   std::atomic<bool> gathered_{false};
-  protocol::Epoch reported_epoch() const noexcept { return epoch_.load(std::memory_order_relaxed); }
 
  private:
   KernelWatchdog* watchdog_ = nullptr;

@@ -139,11 +139,12 @@ void KernelQueue::abort(const Error& error) noexcept {
   std::atomic_ref(report_of(memory_).abort).store(1, std::memory_order_release);
 }
 
-void KernelQueue::change_blocked(KernelPlan* plan) noexcept {
-  if (plan == blocked_) return;
+void KernelQueue::change_blocked(KernelPlan* plan, protocol::Epoch epoch) noexcept {
+  if (plan == blocked_ && epoch == blocked_epoch_) return;
   transport::Sink& sink = *sink_.load(std::memory_order_acquire);
   if (blocked_ != nullptr) sink.unblocked(*blocked_);
   blocked_ = plan;
+  blocked_epoch_ = epoch;
   if (blocked_ != nullptr) sink.blocked_since(*blocked_);
 }
 
@@ -161,7 +162,7 @@ void KernelQueue::poll_waits() noexcept {
     waiting->waits_for(waiting->awaited_epoch());
   else
     waiting = poll_gate();
-  change_blocked(waiting);
+  change_blocked(waiting, waiting == nullptr ? 0 : waiting->reported_epoch());
   if (waiting == nullptr) return;
   // Others may have come.
   if (places_) std::atomic_ref(report.room).store(places_->room(), std::memory_order_relaxed);

@@ -85,7 +85,8 @@ class KernelQueue final : public device::gpu::Attachment {
   void poll_waits() noexcept;
   KernelPlan* poll_gate() noexcept;
   void let_through() noexcept;
-  void change_blocked(KernelPlan* plan) noexcept;
+  // The waits of two epochs are two, however close the second follows.
+  void change_blocked(KernelPlan* plan, protocol::Epoch epoch = 0) noexcept;
   void fail_sink(const base::Error& error) noexcept;
   void fail_launch(cudaError_t code) noexcept;
   base::Error error_of(Failure failure, const KernelPlan* plan);
@@ -111,7 +112,8 @@ class KernelQueue final : public device::gpu::Attachment {
   };
   AtGate at_gate_;                 // when it was looked at last
   KernelPlan* blocked_ = nullptr;  // what the sink has been told of
-  bool failed_ = false;            // and whether
+  protocol::Epoch blocked_epoch_ = 0;
+  bool failed_ = false;  // and whether
   std::atomic<bool> failed_by_host_{false};
   base::FirstError abort_error_;
 };
