@@ -3,10 +3,9 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 
 #include "coll/schedule.hpp"
-#include "transport/operations.hpp"
+#include "transport/combination.hpp"
 
 namespace penstock::coll {
 
@@ -22,11 +21,7 @@ struct Memory {
   }
 };
 
-// How a collective combines values.
-struct Combination {
-  transport::Reduction reduction = transport::Reduction::replace;
-  transport::Element element = transport::Element::int32;
-};
+using transport::Combination;
 
 void carry_out(const LocalStep& step, const Memory& memory,
                const Combination& combination) noexcept;
