@@ -20,13 +20,6 @@ Holding::Body::Body(Arena& in, std::size_t count, std::shared_ptr<const void> me
 Holding::Holding(Arena& arena, std::size_t bytes, std::shared_ptr<const void> user_memory)
     : body_(std::make_unique<Body>(arena, bytes, std::move(user_memory))) {}
 
-// Acquire: all the peer stored into the block comes before we zero it.
-bool Holding::Body::over() const noexcept {
-  if (peer_dead != nullptr && peer_dead->load(std::memory_order_acquire)) return true;
-  return std::atomic_ref(*const_cast<std::uint64_t*>(last_by_peer))
-             .load(std::memory_order_acquire) != 0;
-}
-
 Retired::~Retired() {
   while (take_first()) continue;
 }
@@ -47,13 +40,22 @@ void Retired::put_last(std::unique_ptr<Body> body) noexcept {
   ++size_;
 }
 
-void Retired::add(Holding holding, const std::uint64_t* last_by_peer,
-                  const std::atomic<bool>* peer_dead) noexcept {
+void Retired::add(Holding holding, std::function<bool()> over) noexcept {
   if (!holding.body_) return;
   const std::lock_guard lock(mutex_);
-  holding.body_->last_by_peer = last_by_peer;
-  holding.body_->peer_dead = peer_dead;
+  holding.body_->over = std::move(over);
   put_last(std::move(holding.body_));
+}
+
+// The function is copied without memory: beside the word it has one pointer alone.
+void Retired::add(Holding holding, const std::uint64_t* last_by_peer,
+                  const std::atomic<bool>* peer_dead) noexcept {
+  add(std::move(holding), [last_by_peer, peer_dead] {
+    if (peer_dead != nullptr && peer_dead->load(std::memory_order_acquire)) return true;
+    // Acquire: all the peer stored into the block comes before we zero it.
+    return std::atomic_ref(*const_cast<std::uint64_t*>(last_by_peer))
+               .load(std::memory_order_acquire) != 0;
+  });
 }
 
 void Retired::sweep_some(std::size_t most) noexcept {

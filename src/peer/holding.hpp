@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -35,10 +36,8 @@ class Holding {
     std::size_t bytes;
     std::shared_ptr<const void> user_memory;  // PST_Alloc_mem memory that the peer addresses
     // Retired keeps its list in these, so that it needs no memory of its own.
-    const std::uint64_t* last_by_peer = nullptr;
-    const std::atomic<bool>* peer_dead = nullptr;
+    std::function<bool()> over;
     std::unique_ptr<Body> next;
-    bool over() const noexcept;
   };
 
   std::unique_ptr<Body> body_;
@@ -49,6 +48,8 @@ class Retired {
  public:
   ~Retired();
 
+  // `over`: whether nobody stores into the block any more.
+  void add(Holding holding, std::function<bool()> over) noexcept;
   // `last_by_peer`: not 0 when the peer stores nothing any more. `peer_dead`, if it is given: a
   // dead peer stores nothing any more either, and will not say so.
   void add(Holding holding, const std::uint64_t* last_by_peer,

@@ -49,6 +49,9 @@ class Peer final : public transport::Transport {
   std::unique_ptr<transport::WindowOffer> open_window(const transport::WindowMemory& ours,
                                                       int peer) override;
 
+  transport::Verdict can_serve_group(const transport::GroupMessage& ours) const override;
+  std::unique_ptr<transport::GroupOffer> open_group(const transport::GroupMessage& ours) override;
+
   // For the forms of GPUs, whose halves keep in host memory what host threads of both ends look at.
   // They announce themselves later.
   bool announced() const noexcept { return memory_ != nullptr; }

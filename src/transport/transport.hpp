@@ -25,6 +25,7 @@
 
 #include "base/error.hpp"
 #include "base/verdict.hpp"
+#include "transport/group.hpp"
 #include "transport/message.hpp"
 #include "transport/plan.hpp"
 #include "transport/window.hpp"
@@ -107,6 +108,16 @@ class Transport {
   // Throws Error.
   virtual std::unique_ptr<WindowOffer> open_window(const WindowMemory& /*ours*/, int /*peer*/) {
     throw base::Error(base::ErrorKind::internal, name() + " serves no windows");
+  }
+
+  // The direct exchange of a collective: all members ask, open their parts of the first transport
+  // that serves, exchange the records of the offers, and connect.
+  virtual Verdict can_serve_group(const GroupMessage& /*ours*/) const {
+    return {false, "it has no direct exchange"};
+  }
+  // Throws Error.
+  virtual std::unique_ptr<GroupOffer> open_group(const GroupMessage& /*ours*/) {
+    throw base::Error(base::ErrorKind::internal, name() + " has no direct exchange");
   }
 };
 

@@ -95,6 +95,12 @@ class Relayed final : public transport::Transport {
                                                       int peer) override {
     return host_->open_window(ours, peer);
   }
+  transport::Verdict can_serve_group(const transport::GroupMessage& ours) const override {
+    return host_->can_serve_group(ours);
+  }
+  std::unique_ptr<transport::GroupOffer> open_group(const transport::GroupMessage& ours) override {
+    return host_->open_group(ours);
+  }
 
  private:
   std::unique_ptr<RelayedPlan> make_plan(const transport::Message& message, std::size_t bytes,
