@@ -8,8 +8,10 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "coll/direct_exchange.hpp"
 #include "coll/scheduled_plan.hpp"
 #include "coll/selection.hpp"
+#include "core/library.hpp"
 #include "core/matching/letter.hpp"
 #include "group/identity_hash.hpp"
 
@@ -54,8 +56,7 @@ std::vector<T> numbers_of(std::span<const std::byte> bytes) {
   return numbers;
 }
 
-Told read_told(const WireRecord& record) {
-  core::LetterReader letter(record);
+Told read_told(core::LetterReader& letter) {
   Told told;
   told.kind = letter.value<CollectiveKind>();
   told.in_place = letter.value<bool>();
@@ -184,15 +185,34 @@ std::string CollectiveCall::label() const {
                      arguments_.communicator->name, arguments_.count * arguments_.element);
 }
 
-WireRecord CollectiveCall::contribution() const {
+class CollectiveCall::Offer final : public core::CollectiveOffer {
+ public:
+  explicit Offer(const CollectiveCall& call)
+      : call_(call), direct_(call.arguments_, core::Library::require().transports()) {}
+
+  WireRecord record() const override;
+  std::unique_ptr<core::CollectivePart> prepare(const WireRecord& choice) override;
+
+ private:
+  const CollectiveCall& call_;
+  DirectOffer direct_;
+};
+
+std::unique_ptr<core::CollectiveOffer> CollectiveCall::offer() const {
+  return std::make_unique<Offer>(*this);
+}
+
+WireRecord CollectiveCall::Offer::record() const {
+  const Arguments& arguments = call_.arguments_;
   core::LetterWriter letter;
-  letter.value(arguments_.kind).value(arguments_.in_place).value(arguments_.root);
-  letter.value(arguments_.element).value(arguments_.count);
-  letter.value(arguments_.combination.reduction).value(arguments_.combination.element);
-  letter.value(arguments_.node).text(arguments_.algorithm).text(arguments_.refusal);
-  letter.value(arguments_.refusal_kind);
-  letter.bytes(to_bytes(bytes_of(arguments_.sends)));
-  letter.bytes(to_bytes(bytes_of(arguments_.receives)));
+  letter.value(arguments.kind).value(arguments.in_place).value(arguments.root);
+  letter.value(arguments.element).value(arguments.count);
+  letter.value(arguments.combination.reduction).value(arguments.combination.element);
+  letter.value(arguments.node).text(arguments.algorithm).text(arguments.refusal);
+  letter.value(arguments.refusal_kind);
+  letter.bytes(to_bytes(bytes_of(arguments.sends)));
+  letter.bytes(to_bytes(bytes_of(arguments.receives)));
+  direct_.tell(letter);
   return letter.take();
 }
 
@@ -210,7 +230,12 @@ Shape CollectiveCall::shape() const {
 
 WireRecord CollectiveCall::choose(std::span<const WireRecord> records) const {
   std::vector<Told> told;
-  for (const WireRecord& record : records) told.push_back(read_told(record));
+  std::vector<DirectTold> direct;
+  for (const WireRecord& record : records) {
+    core::LetterReader letter(record);
+    told.push_back(read_told(letter));
+    direct.push_back(read_direct(letter));
+  }
   try {
     for (std::size_t rank = 0; rank < told.size(); ++rank) {
       if (!told[rank].refusal.empty())
@@ -218,10 +243,15 @@ WireRecord CollectiveCall::choose(std::span<const WireRecord> records) const {
       require_alike(told.front(), told[rank], rank);
     }
     if (arguments_.kind == CollectiveKind::alltoallv) require_fitting(told);
+    core::LetterWriter letter;
+    const base::Verdict verdict = choose_direct(arguments_.kind, direct, letter);
+    if (verdict.yes) return letter.take();
+    if (is_direct(arguments_.kind, arguments_.algorithm))
+      throw Error(ErrorKind::unsupported,
+                  fmt::format("penstock_algorithm={}: {}", arguments_.algorithm, verdict.why));
     Shape shape = this->shape();
     place_ranks(shape, told);
     const Algorithm& algorithm = select(arguments_.kind, arguments_.algorithm, shape);
-    core::LetterWriter letter;
     letter.text(algorithm.name);
     letter.bytes(std::as_bytes(std::span(shape.node)));
     letter.bytes(std::as_bytes(std::span(shape.index)));
@@ -231,13 +261,16 @@ WireRecord CollectiveCall::choose(std::span<const WireRecord> records) const {
   }
 }
 
-std::unique_ptr<core::CollectivePart> CollectiveCall::prepare(const WireRecord& choice) const {
+std::unique_ptr<core::CollectivePart> CollectiveCall::Offer::prepare(const WireRecord& choice) {
+  const Arguments& arguments = call_.arguments_;
   core::LetterReader letter(choice);
   const std::string name = letter.text();
-  Shape shape = this->shape();
+  if (is_direct(arguments.kind, name)) return direct_.connect(letter);
+  Shape shape = call_.shape();
   shape.node = numbers_of<int>(letter.bytes());
   shape.index = numbers_of<int>(letter.bytes());
-  return std::make_unique<Part>(select(arguments_.kind, name, shape), shape, rank(), arguments_);
+  return std::make_unique<Part>(select(arguments.kind, name, shape), shape, call_.rank(),
+                                arguments);
 }
 
 }  // namespace penstock::coll

@@ -47,11 +47,12 @@ class CollectiveCall final : public core::Collective {
   const group::CommunicatorId& id() const noexcept override { return id_; }
   int rank() const noexcept override { return arguments_.communicator->rank; }
   const std::vector<int>& members() const noexcept override { return arguments_.members; }
-  transport::WireRecord contribution() const override;
+  std::unique_ptr<core::CollectiveOffer> offer() const override;
   transport::WireRecord choose(std::span<const transport::WireRecord> told) const override;
-  std::unique_ptr<core::CollectivePart> prepare(const transport::WireRecord& choice) const override;
 
  private:
+  class Offer;
+
   Shape shape() const;
 
   const Arguments arguments_;

@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 #include "base/error.hpp"
+#include "coll/direct_exchange.hpp"
 
 namespace penstock::coll {
 
@@ -35,6 +37,8 @@ std::string names_of(CollectiveKind collective) {
   std::string names;
   for (const Algorithm& each : algorithms(collective))
     names += (names.empty() ? "" : ", ") + std::string(each.name);
+  if (const auto direct = direct_name(collective); !direct.empty())
+    names += ", " + std::string(direct);
   return names;
 }
 
@@ -46,6 +50,20 @@ const Algorithm& select(CollectiveKind collective, std::string_view name, const 
   if (choice.wish.yes) return choice.algorithm;
   throw Error(ErrorKind::unsupported, fmt::format("penstock_algorithm={}: {}; there is {}", name,
                                                   choice.wish.why, names_of(collective)));
+}
+
+// All that a member stores, or all that comes to it. With two ranks the direct exchange is the
+// fastest up to there (docs/performance.md); with more, others send less or hold less memory.
+constexpr std::size_t most_bytes_directly = 16384;
+
+bool is_fastest_directly(const transport::GroupMessage& message) {
+  std::size_t stored = 0, taken = 0;
+  for (std::size_t member = 0; member < message.blocks.size(); ++member) {
+    if (member == message.me) continue;
+    stored += message.blocks[member].bytes_to;
+    taken += message.blocks[member].bytes_from;
+  }
+  return std::max(stored, taken) <= most_bytes_directly;
 }
 
 }  // namespace penstock::coll

@@ -31,9 +31,20 @@ class CollectivePart {
   virtual ~CollectivePart() = default;
   virtual const std::vector<CollectiveMessage>& messages() const noexcept = 0;
   virtual std::string algorithm() const = 0;
+  virtual std::string transport() const { return "self"; }  // where there are no messages
   // `ends`: the matched ends of the messages, in their order.
   virtual std::unique_ptr<transport::Plan> make_plan(
       std::vector<std::unique_ptr<transport::Plan>> ends) = 0;
+  // All are ready, but this member has left: the others hear of it, beside what its ends tell them.
+  virtual void close() noexcept {}
+};
+
+// What one member brings to one match.
+class CollectiveOffer {
+ public:
+  virtual ~CollectiveOffer() = default;
+  virtual transport::WireRecord record() const = 0;
+  virtual std::unique_ptr<CollectivePart> prepare(const transport::WireRecord& choice) = 0;
 };
 
 class Collective {
@@ -46,11 +57,11 @@ class Collective {
   virtual const group::CommunicatorId& id() const noexcept = 0;
   virtual int rank() const noexcept = 0;                         // ours
   virtual const std::vector<int>& members() const noexcept = 0;  // ranks in MPI_COMM_WORLD
-  virtual transport::WireRecord contribution() const = 0;
+  // The collective outlives its offers' prepare().
+  virtual std::unique_ptr<CollectiveOffer> offer() const = 0;
   // On member 0: from what all have told, in the order of their ranks. Throws base::Error, which
   // all members get.
   virtual transport::WireRecord choose(std::span<const transport::WireRecord> told) const = 0;
-  virtual std::unique_ptr<CollectivePart> prepare(const transport::WireRecord& choice) const = 0;
 };
 
 }  // namespace penstock::core

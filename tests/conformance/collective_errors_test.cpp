@@ -98,6 +98,35 @@ TEST_F(CollectiveErrors, AnAlgorithmThatNobodyKnows) {
   MPI_Info_free(&info);
 }
 
+TEST_F(CollectiveErrors, TooMuchForTheDirectExchange) {
+  MPI_Info info;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "penstock_algorithm", "one-shot");
+  data_.resize(100000);
+  expect_refused(allreduce(100000, MPI_DOUBLE, MPI_SUM, info), PST_ERROR_UNSUPPORTED,
+                 "penstock_algorithm=one-shot: rank 0");
+  MPI_Info_free(&info);
+}
+
+// The next epoch of the others is refused, whoever has gone.
+TEST_F(CollectiveErrors, AMemberThatHasFreedItsRequest) {
+  MPI_Request request = allreduce(2, MPI_INT, MPI_SUM);
+  EXPECT_PST(PST_Match(&request, MPI_STATUS_IGNORE));
+  if (last()) EXPECT_PST(PST_Request_free(&request));
+  MPI_Barrier(comm_);
+  if (last()) return;
+  PST_Stream stream;
+  PST_Queue queue;
+  EXPECT_PST(PST_Stream_create(&stream));
+  EXPECT_PST(PST_Queue_create(MPI_COMM_NULL, stream, &queue));
+  int code = PST_Enqueue_run(queue, &request);
+  if (code == MPI_SUCCESS) code = PST_Queue_wait(queue);
+  EXPECT_EQ(kind_of(code), PST_ERROR_PEER_FREED) << describe(code);
+  EXPECT_PST(PST_Request_free(&request));
+  PST_Queue_free(&queue);
+  PST_Stream_free(&stream);
+}
+
 TEST_F(CollectiveErrors, BlocksThatDoNotFit) {
   const auto ranks = static_cast<std::size_t>(size());
   std::vector<MPI_Count> sends(ranks, 1), receives(ranks, 1);

@@ -4,11 +4,14 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <numeric>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "penstock/penstock.h"
@@ -75,6 +78,7 @@ class CollectiveQueue {
   CollectiveQueue(const CollectiveQueue&) = delete;
   CollectiveQueue& operator=(const CollectiveQueue&) = delete;
   PST_Queue get() const { return queue_; }
+  Stream stream() const { return stream_; }
 
  private:
   const Stream stream_ = make_stream();
@@ -159,7 +163,7 @@ TEST_P(CollectiveBytes, AlltoallGivesEachRankItsBlock) {
 INSTANTIATE_TEST_SUITE_P(Alltoall, CollectiveBytes,
                          ::testing::Values("", "pairwise", "nonblocking", "hierarchical",
                                            "multileader", "node-aware", "locality-aware",
-                                           "multileader-locality"));
+                                           "multileader-locality", "direct"));
 
 class CollectiveGather : public ::testing::TestWithParam<const char*> {};
 
@@ -185,7 +189,7 @@ TEST_P(CollectiveGather, AllgatherGivesAllTheBlockOfEach) {
     }
 }
 INSTANTIATE_TEST_SUITE_P(Allgather, CollectiveGather,
-                         ::testing::Values("", "ring", "dissemination"));
+                         ::testing::Values("", "ring", "dissemination", "direct"));
 
 TEST(Collectives, BcastGivesAllWhatTheRootHas) {
   for (const std::size_t bytes : block_counts())
@@ -254,7 +258,7 @@ TEST_P(CollectiveUneven, AlltoallvGivesEachRankItsBlock) {
       });
 }
 INSTANTIATE_TEST_SUITE_P(Alltoallv, CollectiveUneven,
-                         ::testing::Values("", "pairwise", "nonblocking"));
+                         ::testing::Values("", "pairwise", "nonblocking", "direct"));
 
 // ---- Reductions
 
@@ -307,7 +311,8 @@ class CollectiveSums : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(CollectiveSums, AllreduceGivesAllTheSameSum) {
   const AlgorithmInfo info(GetParam());
-  const bool in_order = std::string(GetParam()) == "two-shot" || size() <= 2;
+  const std::string name = GetParam();
+  const bool in_order = name == "two-shot" || name == "one-shot" || size() <= 2;
   for (const std::size_t count : block_counts())
     for (const bool in_place : {false, true}) {
       GuardedBlock input(count * sizeof(float)), output(count * sizeof(float));
@@ -329,7 +334,8 @@ TEST_P(CollectiveSums, AllreduceGivesAllTheSameSum) {
     }
 }
 INSTANTIATE_TEST_SUITE_P(Allreduce, CollectiveSums,
-                         ::testing::Values("", "two-shot", "doubling", "lanes", "lanes-doubling"));
+                         ::testing::Values("", "two-shot", "doubling", "lanes", "lanes-doubling",
+                                           "one-shot"));
 
 TEST(Collectives, ReduceGivesTheRootTheSum) {
   for (const std::size_t count : block_counts())
@@ -353,63 +359,98 @@ TEST(Collectives, ReduceGivesTheRootTheSum) {
     }
 }
 
-TEST(Collectives, ReduceScatterGivesEachRankItsBlockOfTheSum) {
-  for (const std::size_t count : block_counts()) {
-    const std::size_t all = count * static_cast<std::size_t>(size());
-    GuardedBlock input(all * sizeof(float)), output(count * sizeof(float));
-    MPI_Request request;
-    EXPECT_PST(PST_Reduce_scatter_block_init(input.data(), output.data(),
-                                             static_cast<MPI_Count>(count), MPI_FLOAT, MPI_SUM,
-                                             MPI_COMM_WORLD, MPI_INFO_NULL, &request));
-    run_epochs(
-        request, rounds_each,
-        [&](int epoch) {
-          output.clear();
-          fill_numbers(input.data(), all, epoch);
-        },
-        [&](int epoch) {
-          check_sums(output, static_cast<std::size_t>(rank()) * count, count, epoch, true);
-        });
+class CollectiveScatter : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(CollectiveScatter, ReduceScatterGivesEachRankItsBlockOfTheSum) {
+  const AlgorithmInfo info(GetParam());
+  for (const std::size_t count : block_counts())
+    for (const bool in_place : {false, true}) {
+      const std::size_t all = count * static_cast<std::size_t>(size());
+      GuardedBlock input(all * sizeof(float)), output((in_place ? all : count) * sizeof(float));
+      MPI_Request request;
+      EXPECT_PST(PST_Reduce_scatter_block_init(
+          in_place ? MPI_IN_PLACE : input.data(), output.data(), static_cast<MPI_Count>(count),
+          MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, info.get(), &request));
+      if (!run_epochs(
+              request, rounds_each,
+              [&](int epoch) {
+                output.clear();
+                fill_numbers(in_place ? output.data() : input.data(), all, epoch);
+              },
+              [&](int epoch) {
+                check_sums(output, static_cast<std::size_t>(rank()) * count, count, epoch, true);
+              }))
+        return;
+    }
+}
+INSTANTIATE_TEST_SUITE_P(ReduceScatter, CollectiveScatter,
+                         ::testing::Values("", "pairs", "direct"));
+
+// ---- Operations and types
+
+template <class T>
+T operand(int from, std::size_t i) {
+  return static_cast<T>(static_cast<int>(i) * 3 % 7 + from + 1);
+}
+
+template <class T>
+struct NamedOperation {
+  MPI_Op op;
+  T (*apply)(T, T);
+};
+
+template <class T>
+void expect_reduced(MPI_Datatype type, const NamedOperation<T>& operation, MPI_Info info) {
+  std::vector<T> in(9), out(9);
+  MPI_Request request;
+  EXPECT_PST(PST_Allreduce_init(in.data(), out.data(), 9, type, operation.op, MPI_COMM_WORLD, info,
+                                &request));
+  run_epochs(
+      request, 1,
+      [&](int) {
+        for (std::size_t i = 0; i < in.size(); ++i) in[i] = operand<T>(rank(), i);
+      },
+      [&](int) {
+        for (std::size_t i = 0; i < in.size(); ++i) {
+          T expected = operand<T>(0, i);
+          for (int from = 1; from < size(); ++from)
+            expected = operation.apply(expected, operand<T>(from, i));
+          EXPECT_EQ(out[i], expected);
+        }
+      });
+}
+
+template <class T>
+void expect_all_reduced(MPI_Datatype type, MPI_Info info) {
+  const NamedOperation<T> of_numbers[] = {
+      {MPI_SUM, [](T a, T b) { return static_cast<T>(a + b); }},
+      {MPI_PROD, [](T a, T b) { return static_cast<T>(a * b); }},
+      {MPI_MIN, [](T a, T b) { return std::min(a, b); }},
+      {MPI_MAX, [](T a, T b) { return std::max(a, b); }},
+  };
+  for (const auto& operation : of_numbers) expect_reduced<T>(type, operation, info);
+  if constexpr (std::is_integral_v<T>) {
+    const NamedOperation<T> of_bits[] = {
+        {MPI_BAND, [](T a, T b) { return static_cast<T>(a & b); }},
+        {MPI_BOR, [](T a, T b) { return static_cast<T>(a | b); }},
+        {MPI_BXOR, [](T a, T b) { return static_cast<T>(a ^ b); }},
+    };
+    for (const auto& operation : of_bits) expect_reduced<T>(type, operation, info);
   }
 }
 
-TEST(Collectives, ReductionsTakeEachOperationAndType) {
-  struct Operation {
-    MPI_Op op;
-    std::int64_t (*apply)(std::int64_t, std::int64_t);
-  };
-  const Operation operations[] = {
-      {MPI_SUM, [](std::int64_t a, std::int64_t b) { return a + b; }},
-      {MPI_PROD, [](std::int64_t a, std::int64_t b) { return a * b; }},
-      {MPI_MIN, [](std::int64_t a, std::int64_t b) { return std::min(a, b); }},
-      {MPI_MAX, [](std::int64_t a, std::int64_t b) { return std::max(a, b); }},
-      {MPI_BAND, [](std::int64_t a, std::int64_t b) { return a & b; }},
-      {MPI_BOR, [](std::int64_t a, std::int64_t b) { return a | b; }},
-      {MPI_BXOR, [](std::int64_t a, std::int64_t b) { return a ^ b; }},
-  };
-  for (const Operation& operation : operations) {
-    std::vector<std::int64_t> in(9), out(9);
-    MPI_Request request;
-    EXPECT_PST(PST_Allreduce_init(in.data(), out.data(), 9, MPI_INT64_T, operation.op,
-                                  MPI_COMM_WORLD, MPI_INFO_NULL, &request));
-    const auto value = [](int from, std::size_t i) {
-      return static_cast<std::int64_t>(i) * 3 - 11 + from * 5;
-    };
-    run_epochs(
-        request, 1,
-        [&](int) {
-          for (std::size_t i = 0; i < in.size(); ++i) in[i] = value(rank(), i);
-        },
-        [&](int) {
-          for (std::size_t i = 0; i < in.size(); ++i) {
-            std::int64_t expected = value(0, i);
-            for (int from = 1; from < size(); ++from)
-              expected = operation.apply(expected, value(from, i));
-            EXPECT_EQ(out[i], expected);
-          }
-        });
-  }
+class CollectiveOperations : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(CollectiveOperations, ReductionsTakeEachOperationAndType) {
+  const AlgorithmInfo info(GetParam());
+  expect_all_reduced<std::int32_t>(MPI_INT32_T, info.get());
+  expect_all_reduced<std::uint32_t>(MPI_UINT32_T, info.get());
+  expect_all_reduced<std::int64_t>(MPI_INT64_T, info.get());
+  expect_all_reduced<std::uint64_t>(MPI_UINT64_T, info.get());
+  expect_all_reduced<float>(MPI_FLOAT, info.get());
+  expect_all_reduced<double>(MPI_DOUBLE, info.get());
 }
+INSTANTIATE_TEST_SUITE_P(Allreduce, CollectiveOperations, ::testing::Values("", "two-shot"));
 
 // ---- Streams
 
@@ -419,42 +460,50 @@ struct CountedSums {
   std::size_t wrong = 0;
 };
 
-// A thousand epochs without a synchronisation: the stream fills, reduces and checks.
-TEST(Collectives, EpochsFollowEachOtherOnTheStream) {
-  const int rounds = fewer_rounds(1000, 10);
-  const Stream stream = make_stream();
-  PST_Queue queue = PST_QUEUE_NULL;
-  EXPECT_PST(PST_Queue_create(MPI_COMM_NULL, stream, &queue));
+// Without a synchronisation but now and then: the stream fills, reduces and checks.
+void expect_sums_of_epochs(int count, int rounds) {
+  const CollectiveQueue queue;
   CountedSums counted;
-  counted.data.resize(5);
+  counted.data.resize(static_cast<std::size_t>(count));
   MPI_Request request;
-  EXPECT_PST(PST_Allreduce_init(MPI_IN_PLACE, counted.data.data(), 5, MPI_INT, MPI_SUM,
+  EXPECT_PST(PST_Allreduce_init(MPI_IN_PLACE, counted.data.data(), count, MPI_INT, MPI_SUM,
                                 MPI_COMM_WORLD, MPI_INFO_NULL, &request));
   EXPECT_PST(PST_Match(&request, MPI_STATUS_IGNORE));
   for (int round = 0; round < rounds; ++round) {
     launch(
-        stream,
+        queue.stream(),
         [](void* argument) {
           auto& own = *static_cast<CountedSums*>(argument);
           std::fill(own.data.begin(), own.data.end(), ++own.epoch * (rank() + 1));
         },
         &counted);
-    EXPECT_PST(PST_Enqueue_run(queue, &request));
+    EXPECT_PST(PST_Enqueue_run(queue.get(), &request));
     launch(
-        stream,
+        queue.stream(),
         [](void* argument) {
           auto& own = *static_cast<CountedSums*>(argument);
           for (const int each : own.data)
             if (each != own.epoch * size() * (size() + 1) / 2) ++own.wrong;
         },
         &counted);
+    if (round % 1000 == 999) {
+      EXPECT_PST(PST_Queue_wait(queue.get()));
+    }
   }
-  EXPECT_PST(PST_Queue_wait(queue));
+  EXPECT_PST(PST_Queue_wait(queue.get()));
   EXPECT_EQ(counted.epoch, rounds);
   EXPECT_EQ(counted.wrong, 0u);
   EXPECT_PST(PST_Request_free(&request));
-  PST_Queue_free(&queue);
-  free_stream(stream);
+}
+
+TEST(Collectives, EpochsFollowEachOtherOnTheStream) {
+  expect_sums_of_epochs(5, fewer_rounds(1000, 10));
+  expect_sums_of_epochs(3000, fewer_rounds(200, 10));
+}
+
+TEST(Collectives, SlotsAreUsedAgainForManyEpochs) {
+  const bool each_has_a_core = size() <= 2;
+  expect_sums_of_epochs(2, fewer_rounds(each_has_a_core ? 100000 : 5000, 100));
 }
 
 // Two requests of one communicator on two queues, whose ranks enqueue them in opposite orders, and
@@ -512,11 +561,134 @@ TEST(Collectives, ServeReversedAndSplitCommunicators) {
   MPI_Comm_free(&half);
 }
 
-TEST(Collectives, ABarrierEndsWhenAllHaveCome) {
+// Enqueued in opposite orders, on queues in which each has its place; several are under way at
+// once.
+TEST(Collectives, ManyRequestsOnSeveralQueues) {
+  constexpr std::size_t requests_each = 16;
+  const CollectiveQueue queues[4];
+  std::vector<MPI_Request> requests[4];
+  std::vector<std::int64_t> data(4 * requests_each);
+  for (std::size_t i = 0; i < data.size(); ++i)
+    EXPECT_PST(PST_Allreduce_init(MPI_IN_PLACE, &data[i], 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD,
+                                  MPI_INFO_NULL, &requests[i % 4].emplace_back()));
+  for (auto& each : requests)
+    EXPECT_PST(PST_Matchall(static_cast<int>(each.size()), each.data(), MPI_STATUSES_IGNORE));
+  for (int round = 0; round < 50; ++round) {
+    for (std::size_t i = 0; i < data.size(); ++i)
+      data[i] = static_cast<std::int64_t>(i) * 100 + rank() + round;
+    for (auto& each : requests) std::reverse(each.begin(), each.end() - (rank() + round) % 3);
+    for (int i = 0; i < 4; ++i) {
+      const int which = rank() % 2 == 0 ? i : 3 - i;
+      EXPECT_PST(PST_Enqueue_startall(queues[which].get(), requests_each, requests[which].data()));
+    }
+    for (int i = 0; i < 4; ++i)
+      EXPECT_PST(PST_Enqueue_waitall(queues[i].get(), requests_each, requests[i].data()));
+    for (const CollectiveQueue& queue : queues) EXPECT_PST(PST_Queue_wait(queue.get()));
+    for (std::size_t i = 0; i < data.size(); ++i)
+      EXPECT_EQ(data[i],
+                size() * (static_cast<std::int64_t>(i) * 100 + round) + size() * (size() - 1) / 2);
+  }
+  for (auto& each : requests)
+    for (MPI_Request& request : each) EXPECT_PST(PST_Request_free(&request));
+}
+
+// A rank frees its request as soon as its own wait has ended; what that one has held serves the
+// next ones while others still use theirs.
+TEST(Collectives, AreFreedWhileOthersStillUseThem) {
+  const CollectiveQueue queue;
+  std::vector<MPI_Request> old;
+  for (int round = 0; round < 100; ++round) {
+    const std::size_t count = static_cast<std::size_t>(round) * 7 % 200 + 1;
+    std::vector<int> data(count, rank() + round);
+    MPI_Request request;
+    EXPECT_PST(PST_Allreduce_init(MPI_IN_PLACE, data.data(), static_cast<MPI_Count>(count), MPI_INT,
+                                  MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request));
+    EXPECT_PST(PST_Match(&request, MPI_STATUS_IGNORE));
+    EXPECT_PST(PST_Enqueue_run(queue.get(), &request));
+    EXPECT_PST(PST_Queue_wait(queue.get()));
+    const int sum = size() * (size() - 1) / 2 + size() * round;
+    EXPECT_EQ(std::count(data.begin(), data.end(), sum), static_cast<std::ptrdiff_t>(count));
+    old.push_back(request);
+    if (old.size() > static_cast<std::size_t>(rank()) * 5) {
+      EXPECT_PST(PST_Request_free(&old.front()));
+      old.erase(old.begin());
+    }
+  }
+  for (MPI_Request& request : old) EXPECT_PST(PST_Request_free(&request));
+}
+
+// A ring of messages whose result all sum up, on one stream.
+TEST(Collectives, TakeTurnsWithMessages) {
+  const CollectiveQueue queue;
+  int sent = 0, received = 0, sum = 0;
+  MPI_Request requests[3];
+  MPI_Send_init(&sent, 1, MPI_INT, (rank() + 1) % size(), 0, MPI_COMM_WORLD, &requests[0]);
+  MPI_Recv_init(&received, 1, MPI_INT, (rank() + size() - 1) % size(), 0, MPI_COMM_WORLD,
+                &requests[1]);
+  EXPECT_PST(PST_Allreduce_init(&received, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL,
+                                &requests[2]));
+  EXPECT_PST(PST_Matchall(3, requests, MPI_STATUSES_IGNORE));
+  for (int round = 0; round < 200; ++round) {
+    sent = rank() * 10 + round;
+    EXPECT_PST(PST_Enqueue_runall(queue.get(), 2, requests));
+    EXPECT_PST(PST_Enqueue_run(queue.get(), &requests[2]));
+    EXPECT_PST(PST_Queue_wait(queue.get()));
+    EXPECT_EQ(sum, size() * (size() - 1) * 5 + size() * round);
+  }
+  for (MPI_Request& request : requests) EXPECT_PST(PST_Request_free(&request));
+}
+
+class CollectiveBarrier : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(CollectiveBarrier, ABarrierEndsWhenAllHaveCome) {
+  const AlgorithmInfo info(GetParam());
+  MPI_Comm host;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+  int members = 0;
+  MPI_Comm_size(host, &members);
+  MPI_Win window;
+  int* come = nullptr;
+  MPI_Win_allocate_shared(sizeof(int), sizeof(int), MPI_INFO_NULL, host, &come, &window);
+  *come = -1;
+  MPI_Barrier(MPI_COMM_WORLD);
   MPI_Request request;
-  EXPECT_PST(PST_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &request));
+  EXPECT_PST(PST_Barrier_init(MPI_COMM_WORLD, info.get(), &request));
   run_epochs(
-      request, 50, [](int) {}, [](int) {});
+      request, 50, [&](int epoch) { std::atomic_ref(*come).store(epoch); },
+      [&](int epoch) {
+        for (int member = 0; member < members; ++member) {
+          MPI_Aint bytes = 0;
+          int unit = 0;
+          int* theirs = nullptr;
+          MPI_Win_shared_query(window, member, &bytes, &unit, &theirs);
+          EXPECT_GE(std::atomic_ref(*theirs).load(), epoch);
+        }
+      });
+  MPI_Win_free(&window);
+  MPI_Comm_free(&host);
+}
+INSTANTIATE_TEST_SUITE_P(Barrier, CollectiveBarrier,
+                         ::testing::Values("", "dissemination", "direct"));
+
+// What is small goes directly, where all share memory and nothing else is asked for.
+TEST(Collectives, SmallOnesGoDirectlyOverPeer) {
+  int value = 0;
+  const auto names = [&](const char* wish) {
+    const AlgorithmInfo info(wish);
+    MPI_Request request;
+    EXPECT_PST(PST_Allreduce_init(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
+                                  info.get(), &request));
+    EXPECT_PST(PST_Match(&request, MPI_STATUS_IGNORE));
+    char algorithm[32] = "", transport[32] = "";
+    EXPECT_PST(PST_Request_algorithm(request, algorithm, sizeof algorithm));
+    EXPECT_PST(PST_Request_transport(request, transport, sizeof transport));
+    EXPECT_PST(PST_Request_free(&request));
+    return std::pair<std::string, std::string>(algorithm, transport);
+  };
+  const auto asked = names("two-shot");
+  EXPECT_EQ(asked.first, "two-shot");
+  if (asked.second != "peer") return;
+  EXPECT_EQ(names(""), std::make_pair(std::string("one-shot"), std::string("peer")));
 }
 
 TEST(Collectives, TellTheirAlgorithm) {

@@ -57,17 +57,13 @@ void grow(Lane& lane, int commands) {
 }
 
 // Everything is enqueued while the stream is held, then runs. Counts on both threads.
-void run_counted(OneWay& pair, Lane& lane, int epochs, Activity& caller, Activity& worker) {
+template <class Enqueue>
+void run_counted(Lane& lane, int epochs, Activity& caller, Activity& worker, Enqueue&& enqueue) {
   Gate gate;
   lane.launch(Gate::pass, &gate);
   lane.launch([](void* activity) { begin_counting(*static_cast<Activity*>(activity)); }, &worker);
   begin_counting(caller);
-  for (int i = 0; i < epochs; ++i) {
-    if (pair.receives()) pair.receiver().enqueue_start(lane);
-    if (pair.sends()) pair.sender().enqueue_start(lane);
-    if (pair.receives()) pair.receiver().enqueue_wait(lane);
-    if (pair.sends()) pair.sender().enqueue_wait(lane);
-  }
+  for (int i = 0; i < epochs; ++i) enqueue();
   end_counting();
   lane.launch([](void*) { end_counting(); }, nullptr);
   gate.open = true;
@@ -75,31 +71,31 @@ void run_counted(OneWay& pair, Lane& lane, int epochs, Activity& caller, Activit
   lane.finish();
 }
 
-// As above, of epochs that put both ways around the ring.
+void run_counted(OneWay& pair, Lane& lane, int epochs, Activity& caller, Activity& worker) {
+  run_counted(lane, epochs, caller, worker, [&] {
+    if (pair.receives()) pair.receiver().enqueue_start(lane);
+    if (pair.sends()) pair.sender().enqueue_start(lane);
+    if (pair.receives()) pair.receiver().enqueue_wait(lane);
+    if (pair.sends()) pair.sender().enqueue_wait(lane);
+  });
+}
+
+// Of epochs that put both ways around the ring.
 void run_counted(Window& window, Lane& lane, int epochs, std::size_t count, Activity& caller,
                  Activity& worker) {
   const Group left({previous_rank()}), right({next_rank()});
   const int target = next_rank();
   std::vector<Number> source(count, 1);
-  Gate gate;
-  lane.launch(Gate::pass, &gate);
-  lane.launch([](void* activity) { begin_counting(*static_cast<Activity*>(activity)); }, &worker);
   int wrong = 0;
-  begin_counting(caller);
-  for (int i = 0; i < epochs; ++i) {
+  run_counted(lane, epochs, caller, worker, [&] {
     wrong += PST_Win_post_stream(left, 0, window.win(), lane.queue());
     wrong += PST_Win_start(right, 0, window.win());
     wrong += PST_Put(source.data(), static_cast<int>(count), MPI_UINT64_T, target, 0,
                      static_cast<int>(count), MPI_UINT64_T, window.win());
     wrong += PST_Win_complete_stream(window.win(), lane.queue());
     wrong += PST_Win_wait_stream(window.win(), lane.queue());
-  }
-  end_counting();
+  });
   EXPECT_EQ(wrong, 0);
-  lane.launch([](void*) { end_counting(); }, nullptr);
-  gate.open = true;
-  gate.open.notify_all();
-  lane.finish();
 }
 
 // Nothing but a lock for each chunk of a stream's commands. With PENSTOCK_TRACE whoever has filled
@@ -174,6 +170,27 @@ TEST(HotPath, WindowsTakeNoLockNoAllocationNoSystemCallInTheSteadyState) {
       run_counted(window, lane, epochs, count, first_caller, first_worker);
     run_counted(window, lane, epochs, count, caller, worker);
     expect_steady(caller, worker, commands);
+  }
+}
+
+TEST(HotPath, CollectivesTakeNoLockNoAllocationNoSystemCallInTheSteadyState) {
+  if (!can_count()) GTEST_SKIP() << "not under a sanitizer";
+  constexpr int epochs = 2000, commands = 20 * epochs;
+  for (const int count : {1, 300, 1500}) {  // directly, in one line and in several
+    std::vector<double> in(static_cast<std::size_t>(count)), out(in.size());
+    MPI_Request request;
+    ASSERT_PST(PST_Allreduce_init(in.data(), out.data(), count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD,
+                                  MPI_INFO_NULL, &request));
+    ASSERT_PST(PST_Match(&request, MPI_STATUS_IGNORE));
+    Lane lane;
+    grow(lane, commands + 2000);
+    Activity caller, worker;
+    int wrong = 0;
+    run_counted(lane, epochs, caller, worker,
+                [&] { wrong += PST_Enqueue_run(lane.queue(), &request); });
+    EXPECT_EQ(wrong, 0);
+    expect_steady(caller, worker, commands);
+    EXPECT_PST(PST_Request_free(&request));
   }
 }
 

@@ -29,7 +29,7 @@ MPI_Request allreduce(std::vector<int>& data) {
 // Rank 1 dies on its stream after some epochs, or before it joins the match of another.
 void dead_member(const Job& job) {
   Lane lane;
-  std::vector<int> data(5000);
+  std::vector<int> data(1000);
   MPI_Request request = allreduce(data), second = allreduce(data);
   require_success(PST_Match(&request, MPI_STATUS_IGNORE), "PST_Match");
   for (int i = 0; i < 50; ++i)

@@ -51,10 +51,13 @@ Recording recording_of(const CollectiveMessage& message, const Collective& colle
 void MatchGroup::post(MatchedRequest& request, const std::shared_ptr<MatchJob>& job) {
   const Collective& collective = collective_of(request);
   const Id id = ++last_id_;
-  members_[id] = {&request, job, nullptr, {}, nullptr, false};
+  Member& member = members_[id];
+  member.request = &request;
+  member.job = job;
+  member.offer = collective.offer();
   LetterWriter letter;
   letter.value(LetterKind::join).value(id).value(collective.id()).value(collective.rank());
-  letter.value(collective.members().size()).bytes(collective.contribution());
+  letter.value(collective.members().size()).bytes(member.offer->record());
   letters_.write(collective.members().front(), *job, letter);
 }
 
@@ -167,7 +170,8 @@ void MatchGroup::read_choice(LetterReader& letter) {
   if (place == members_.end()) return;  // it has given up
   Member& member = place->second;
   attempt(*member.request, member.job, [&] {
-    member.part = collective_of(*member.request).prepare({choice.begin(), choice.end()});
+    member.part = member.offer->prepare({choice.begin(), choice.end()});
+    member.offer.reset();
     match_messages(member);
   });
 }
@@ -228,10 +232,15 @@ void MatchGroup::tell_first(const Member& member, Id id, LetterKind kind, const 
 }
 
 void MatchGroup::read_verdict(LetterReader& letter) {
-  const auto place = members_.find(letter.value<Id>());
+  const Id id = letter.value<Id>();
+  const auto place = members_.find(id);
   const auto kind = letter.value<ErrorKind>();
   const std::string why = letter.text();
-  if (place == members_.end()) return;
+  if (place == members_.end()) {
+    if (const auto left = parting_.extract(id); left && kind == ErrorKind::none)
+      left.mapped()->close();
+    return;
+  }
   if (kind == ErrorKind::none) return complete(place);
   const Error error(kind, why);
   Member member = std::move(members_.extract(place).mapped());
@@ -241,9 +250,10 @@ void MatchGroup::read_verdict(LetterReader& letter) {
 
 void MatchGroup::complete(Members::iterator place) {
   Member& member = place->second;
+  member.agreed = true;
   attempt(*member.request, member.job, [&] {
     std::vector<std::unique_ptr<transport::Plan>> ends;
-    std::string transport = "self";
+    std::string transport = member.part->transport();
     for (const auto& message : member.messages) {
       ends.push_back(message->release_plan());
       transport = message->transport();
@@ -269,10 +279,18 @@ void MatchGroup::end_messages(Member& member, const Error& why) {
   }
 }
 
+void MatchGroup::part_with(Id id, Member& leaver) {
+  if (leaver.agreed)
+    leaver.part->close();
+  else if (leaver.told)
+    parting_[id] = std::move(leaver.part);
+}
+
 void MatchGroup::withdraw(MatchedRequest& request, const Error& why) {
   const auto place = find(request);
   if (place == members_.end()) return;
   base::log::failures_in([&] { tell_first(place->second, place->first, LetterKind::leave, why); });
+  part_with(place->first, place->second);
   left_.emplace_back(std::move(place->second), why);
   members_.erase(place);
 }

@@ -49,10 +49,12 @@ class MatchGroup final : public MatchSide {
   struct Member {
     MatchedRequest* request = nullptr;
     std::shared_ptr<MatchJob> job;
-    std::unique_ptr<CollectivePart> part;  // since the choice
+    std::unique_ptr<CollectiveOffer> offer;  // until the choice
+    std::unique_ptr<CollectivePart> part;    // since then
     std::vector<std::unique_ptr<MatchedRequest>> messages;
     std::shared_ptr<MatchJob> matching;  // of the messages
     bool told = false;                   // that it is ready
+    bool agreed = false;                 // all are
   };
   struct Seat {
     int process = -1;  // world rank; -1: it has not joined
@@ -75,6 +77,7 @@ class MatchGroup final : public MatchSide {
   void post_message(MatchedRequest& message, const std::shared_ptr<MatchJob>& job);
   void end_messages(Member& member, const base::Error& why);
   void complete(Members::iterator place);
+  void part_with(Id id, Member& leaver);
   Members::iterator find(const MatchedRequest& request);
 
   MatchSender& sender_;
@@ -83,6 +86,9 @@ class MatchGroup final : public MatchSide {
   // Whose messages are to be given up: not in withdraw(), as giving up a request may give no other
   // an outcome.
   std::vector<std::pair<Member, base::Error>> left_;
+  // Of members that left when they had told that they are ready, until their verdict: if the others
+  // have agreed, they use what this one has shared with them; else they never will.
+  std::map<Id, std::unique_ptr<CollectivePart>> parting_;
   std::map<Key, Table> tables_;  // of groups whose member 0 is this process
 };
 

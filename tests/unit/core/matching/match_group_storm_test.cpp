@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <deque>
+#include <map>
 #include <numeric>
 #include <random>
 #include <thread>
@@ -44,24 +45,55 @@ class NoPlan final : public transport::Plan {
   std::vector<std::unique_ptr<transport::Plan>> ends_;
 };
 
+// What has become of the parts of one choice. Where somebody has a plan, it uses what the others
+// share with it: nobody's part has ended without a word.
+struct Parts {
+  int plans = 0, silent = 0;
+};
+std::map<std::uint32_t, Parts> parts_of;  // by the number of the choice
+std::uint32_t choices = 0;
+
 // Each member sends to each of the others, twice.
 class AllToAll final : public CollectivePart {
  public:
-  explicit AllToAll(int rank) {
+  AllToAll(int rank, Parts& parts) : parts_(parts) {
     for (const auto direction : {transport::Direction::receive, transport::Direction::send})
       for (int tag = 0; tag < 2; ++tag)
         for (int peer = 0; peer < members; ++peer)
           if (peer != rank) messages_.push_back({direction, peer, tag, nullptr, 8});
   }
   const std::vector<CollectiveMessage>& messages() const noexcept override { return messages_; }
+  ~AllToAll() override {
+    if (!told_) ++parts_.silent;
+  }
   std::string algorithm() const override { return "pigeons"; }
+  void close() noexcept override { told_ = true; }
   std::unique_ptr<transport::Plan> make_plan(
       std::vector<std::unique_ptr<transport::Plan>> ends) override {
+    told_ = true;
+    ++parts_.plans;
     return std::make_unique<NoPlan>(std::move(ends));
   }
 
  private:
+  Parts& parts_;
+  bool told_ = false;
   std::vector<CollectiveMessage> messages_;
+};
+
+class OfficeOffer final : public CollectiveOffer {
+ public:
+  OfficeOffer(int rank, int count) : rank_(rank), count_(count) {}
+  transport::WireRecord record() const override {
+    return {static_cast<std::byte>(rank_), static_cast<std::byte>(count_)};
+  }
+  std::unique_ptr<CollectivePart> prepare(const transport::WireRecord& choice) override {
+    LetterReader letter(choice);
+    return std::make_unique<AllToAll>(rank_, parts_of[letter.value<std::uint32_t>()]);
+  }
+
+ private:
+  const int rank_, count_;
 };
 
 class OfficeCollective final : public Collective {
@@ -72,19 +104,15 @@ class OfficeCollective final : public Collective {
   const group::CommunicatorId& id() const noexcept override { return id_; }
   int rank() const noexcept override { return rank_; }
   const std::vector<int>& members() const noexcept override { return all_members; }
-  transport::WireRecord contribution() const override {
-    return {static_cast<std::byte>(rank_), static_cast<std::byte>(count_)};
+  std::unique_ptr<CollectiveOffer> offer() const override {
+    return std::make_unique<OfficeOffer>(rank_, count_);
   }
   transport::WireRecord choose(std::span<const transport::WireRecord> told) const override {
     for (std::size_t rank = 0; rank < told.size(); ++rank) {
       EXPECT_EQ(told[rank].at(0), static_cast<std::byte>(rank));
       if (told[rank].at(1) != told[0].at(1)) throw Error(ErrorKind::truncate, "counts differ");
     }
-    return {std::byte{42}};
-  }
-  std::unique_ptr<CollectivePart> prepare(const transport::WireRecord& choice) const override {
-    EXPECT_EQ(choice.at(0), std::byte{42});
-    return std::make_unique<AllToAll>(rank_);
+    return LetterWriter().value(++choices).take();
   }
 
  private:
@@ -147,6 +175,13 @@ class GroupStorm {
     settle();
     EXPECT_FALSE(Matcher::under_way());
     for (const Clerk* clerk : clerks_) EXPECT_EQ(clerk->pigeons.offers, 0);
+  }
+
+  static void expect_nothing_shared_to_be_lost() {
+    for (const auto& [choice, parts] : parts_of)
+      EXPECT_TRUE(parts.plans == 0 || parts.silent == 0)
+          << "choice " << choice << ": " << parts.plans << " have plans, and " << parts.silent
+          << " have ended without a word";
   }
 
  private:
@@ -236,6 +271,7 @@ void endure(bool give_up, unsigned seeds) {
     storm.blow(200);
     storm.expect_the_rest_to_match();
     storm.expect_nothing_to_wait();
+    GroupStorm::expect_nothing_shared_to_be_lost();
     if (::testing::Test::HasFailure()) return;
   }
 }

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "coll/direct_exchange.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "coll/selection.hpp"
+
+namespace penstock::coll {
+
+using transport::GroupBlock;
+using transport::GroupMessage;
+
+namespace {
+
+// What goes to a member, and what comes from it; as Shape has the lengths.
+GroupBlock block_with(std::size_t member, const Arguments& of) {
+  const std::size_t bytes = of.count * of.element;
+  const std::size_t me = static_cast<std::size_t>(of.communicator->rank);
+  std::byte* const output = of.memory.output;
+  const std::byte* const input = of.in_place ? output : of.memory.input;
+  switch (of.kind) {
+    case CollectiveKind::allreduce:
+      return {input, bytes, output, bytes};
+    case CollectiveKind::reduce_scatter_block:
+      return {input + member * bytes, bytes, output, bytes};
+    case CollectiveKind::allgather:
+      return {of.in_place ? output + me * bytes : input, bytes, output + member * bytes, bytes};
+    case CollectiveKind::alltoall:
+      return {input + member * bytes, bytes, output + member * bytes, bytes};
+    case CollectiveKind::alltoallv: {
+      const Block &send = of.sends[member], &receive = of.receives[member];
+      return {input + send.offset, send.bytes, output + receive.offset, receive.bytes};
+    }
+    default:
+      return {};  // a barrier brings nothing
+  }
+}
+
+GroupMessage message_of(const Arguments& arguments) {
+  GroupMessage message;
+  message.members = arguments.members;
+  message.me = static_cast<std::size_t>(arguments.communicator->rank);
+  for (std::size_t member = 0; member < arguments.members.size(); ++member)
+    message.blocks.push_back(block_with(member, arguments));
+  if (arguments.kind == CollectiveKind::allreduce ||
+      arguments.kind == CollectiveKind::reduce_scatter_block)
+    message.combination = arguments.combination;
+  return message;
+}
+
+// Of a direct exchange, which has no messages that are matched.
+class DirectPart final : public core::CollectivePart {
+ public:
+  DirectPart(std::string algorithm, std::string transport, std::unique_ptr<transport::Plan> plan)
+      : algorithm_(std::move(algorithm)),
+        transport_(std::move(transport)),
+        plan_(std::move(plan)) {}
+
+  const std::vector<core::CollectiveMessage>& messages() const noexcept override { return none_; }
+  std::string algorithm() const override { return algorithm_; }
+  std::string transport() const override { return transport_; }
+  std::unique_ptr<transport::Plan> make_plan(
+      std::vector<std::unique_ptr<transport::Plan>> /*ends*/) override {
+    return std::move(plan_);
+  }
+  void close() noexcept override {
+    if (plan_) plan_->close();
+  }
+
+ private:
+  const std::vector<core::CollectiveMessage> none_;
+  const std::string algorithm_, transport_;
+  std::unique_ptr<transport::Plan> plan_;
+};
+
+bool is_wished(const Arguments& arguments, const GroupMessage& message) {
+  return arguments.algorithm.empty() ? is_fastest_directly(message)
+                                     : is_direct(arguments.kind, arguments.algorithm);
+}
+
+}  // namespace
+
+std::string_view direct_name(CollectiveKind kind) noexcept {
+  switch (kind) {
+    case CollectiveKind::allreduce:
+      return "one-shot";
+    case CollectiveKind::bcast:
+    case CollectiveKind::reduce:
+      return "";  // who has nothing to send back is not waited for
+    default:
+      return "direct";
+  }
+}
+
+bool is_direct(CollectiveKind kind, std::string_view algorithm) noexcept {
+  return !algorithm.empty() && algorithm == direct_name(kind);
+}
+
+DirectTold read_direct(core::LetterReader& letter) {
+  DirectTold told{letter.text(), letter.text(), {}};
+  const auto record = letter.bytes();
+  told.record.assign(record.begin(), record.end());
+  return told;
+}
+
+base::Verdict choose_direct(CollectiveKind kind, const std::vector<DirectTold>& told,
+                            core::LetterWriter& choice) {
+  for (std::size_t rank = 0; rank < told.size(); ++rank) {
+    if (told[rank].transport.empty())
+      return base::refused(fmt::format("rank {}: {}", rank, told[rank].why_not));
+    if (told[rank].transport != told.front().transport)
+      return base::refused(fmt::format("rank 0 offers it by {} and rank {} by {}",
+                                       told.front().transport, rank, told[rank].transport));
+  }
+  choice.text(direct_name(kind));
+  for (const DirectTold& each : told) choice.bytes(each.record);
+  return base::accepted();
+}
+
+DirectOffer::DirectOffer(const Arguments& arguments, const core::Transports& transports)
+    : kind_(arguments.kind), members_(arguments.members.size()) {
+  if (!arguments.refusal.empty() || direct_name(kind_).empty()) return;
+  const GroupMessage message = message_of(arguments);
+  if (!is_wished(arguments, message)) return;
+  for (const core::Transports::Entry& entry : transports.entries())
+    if (!offer_) open(message, entry);
+}
+
+void DirectOffer::open(const GroupMessage& message, const core::Transports::Entry& entry) {
+  const std::string name = entry.transport->name();
+  try {
+    const auto verdict = entry.allowed ? entry.transport->can_serve_group(message)
+                                       : base::refused("not in PENSTOCK_TRANSPORT");
+    if (!verdict.yes) throw base::Error(verdict.kind, verdict.why);
+    offer_ = entry.transport->open_group(message);
+    transport_ = name;
+  } catch (const base::Error& error) {
+    why_not_ += fmt::format("{}{}: {}", why_not_.empty() ? "" : "; ", name, error.text());
+  }
+}
+
+void DirectOffer::tell(core::LetterWriter& letter) const {
+  letter.text(transport_).text(why_not_);
+  letter.bytes(offer_ ? offer_->record() : transport::WireRecord());
+}
+
+std::unique_ptr<core::CollectivePart> DirectOffer::connect(core::LetterReader& choice) {
+  std::vector<transport::WireRecord> records;
+  for (std::size_t member = 0; member < members_; ++member) {
+    const auto record = choice.bytes();
+    records.emplace_back(record.begin(), record.end());
+  }
+  return std::make_unique<DirectPart>(std::string(direct_name(kind_)), transport_,
+                                      offer_->connect(records));
+}
+
+}  // namespace penstock::coll

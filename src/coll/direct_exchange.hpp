@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives without messages: where one transport serves all members, each stores what it has for
+// each other one into memory of that one's.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/verdict.hpp"
+#include "coll/collective_call.hpp"
+#include "core/matching/letter.hpp"
+#include "core/transports.hpp"
+#include "transport/group.hpp"
+
+namespace penstock::coll {
+
+// Its name among the collective's algorithms; empty: it does not serve that collective.
+std::string_view direct_name(CollectiveKind kind) noexcept;
+bool is_direct(CollectiveKind kind, std::string_view algorithm) noexcept;
+
+// What a member tells of its offer.
+struct DirectTold {
+  std::string transport;  // empty: there is none
+  std::string why_not;
+  transport::WireRecord record;
+};
+DirectTold read_direct(core::LetterReader& letter);
+// Writes the choice, if all members have offered it over one transport.
+base::Verdict choose_direct(CollectiveKind kind, const std::vector<DirectTold>& told,
+                            core::LetterWriter& choice);
+
+// Made where the program asks for it, or it is expected to be fastest.
+class DirectOffer {
+ public:
+  DirectOffer(const Arguments& arguments, const core::Transports& transports);
+  void tell(core::LetterWriter& letter) const;
+  // `choice`: behind the name. Throws base::Error.
+  std::unique_ptr<core::CollectivePart> connect(core::LetterReader& choice);
+
+ private:
+  void open(const transport::GroupMessage& message, const core::Transports::Entry& entry);
+
+  const CollectiveKind kind_;
+  const std::size_t members_;
+  std::string transport_, why_not_;
+  std::unique_ptr<transport::GroupOffer> offer_;
+};
+
+}  // namespace penstock::coll
