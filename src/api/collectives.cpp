@@ -37,12 +37,6 @@ struct Bytes {
   std::size_t count = 0;
 };
 
-void require_host_memory(const void* buffer) {
-  if (device::memory_kind(buffer) != device::MemoryKind::host)
-    throw Error(ErrorKind::unsupported,
-                "a buffer is in memory of a GPU: collectives are served for memory of the host");
-}
-
 Bytes bytes_of(const void* buffer, MPI_Count count, MPI_Datatype type) {
   if (count < 0) throw Error(ErrorKind::argument, fmt::format("the count is negative: {}", count));
   const group::MpiLayout layout(type, count);
@@ -53,7 +47,6 @@ Bytes bytes_of(const void* buffer, MPI_Count count, MPI_Datatype type) {
                 "its datatype has gaps: collectives on streams move elements that lie one behind "
                 "the other");
   if (buffer == nullptr) throw Error(ErrorKind::argument, "the buffer is a null pointer");
-  require_host_memory(buffer);
   // Of integers, as the type may begin far from the buffer.
   const auto lowest = reinterpret_cast<std::intptr_t>(buffer) + layout.lowest();
   return {reinterpret_cast<std::byte*>(lowest), layout.bytes()};
@@ -143,6 +136,23 @@ void take_data(const CollectiveArguments& from, coll::Arguments& to) {
   }
 }
 
+// Whose memory it is; null has none.
+int gpu_of(const std::byte* buffer) {
+  const bool of_gpu = buffer != nullptr && device::memory_kind(buffer) != device::MemoryKind::host;
+  return of_gpu ? device::gpu_of(buffer) : -1;
+}
+
+void find_place(coll::Arguments& arguments) {
+  const std::byte* const input = arguments.memory.input;
+  const std::byte* const output = arguments.memory.output;
+  arguments.place.gpu = gpu_of(output != nullptr ? output : input);
+  if (input != nullptr && gpu_of(input) != arguments.place.gpu)
+    throw Error(ErrorKind::unsupported,
+                "its buffers are not both in memory of the host, or of one GPU");
+  if (core::Library* const library = core::Library::get())
+    arguments.place.gpus = library->transports().gpus();
+}
+
 bool is_in_place(const CollectiveArguments& arguments) {
   return arguments.send.buffer == MPI_IN_PLACE || arguments.sends.buffer == MPI_IN_PLACE;
 }
@@ -184,6 +194,7 @@ void describe(const CollectiveArguments& from, coll::Arguments& to) {
     if (from.root < 0 || static_cast<std::size_t>(from.root) >= to.members.size())
       throw Error(ErrorKind::argument, fmt::format("root {} is no rank", from.root));
     take_data(from, to);
+    find_place(to);
     to.node = node_of(to.members);
   } catch (const Error& error) {
     to.refusal = error.text();

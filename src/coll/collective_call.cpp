@@ -123,14 +123,13 @@ class Part final : public core::CollectivePart {
  public:
   Part(const Algorithm& algorithm, const Shape& shape, int rank, const Arguments& arguments)
       : algorithm_(algorithm.name),
-        schedule_(algorithm.schedule(shape, rank)),
-        temporary_(schedule_.temporary == 0 ? nullptr : new std::byte[schedule_.temporary]),
-        memory_(arguments.memory),
-        combination_(arguments.combination) {
-    memory_.temporary = temporary_.get();
+        schedule_(std::make_shared<const Schedule>(algorithm.schedule(shape, rank))),
+        steps_(
+            make_local_steps(schedule_, arguments.memory, arguments.combination, arguments.place)) {
+    const Memory& memory = steps_ ? steps_->memory() : arguments.memory;
     for_each_message([&](Direction direction, const auto& message, std::size_t phase) {
       messages_.push_back({direction, message.peer, static_cast<int>(phase),
-                           memory_.at(message.region), message.region.bytes});
+                           memory.at(message.region), message.region.bytes});
     });
   }
 
@@ -140,26 +139,24 @@ class Part final : public core::CollectivePart {
   std::string algorithm() const override { return algorithm_; }
   std::unique_ptr<transport::Plan> make_plan(
       std::vector<std::unique_ptr<transport::Plan>> ends) override {
-    return std::make_unique<ScheduledPlan>(algorithm_, std::move(schedule_), std::move(temporary_),
-                                           memory_, combination_, std::move(ends));
+    return std::make_unique<ScheduledPlan>(algorithm_, schedule_, std::move(steps_),
+                                           std::move(ends));
   }
 
  private:
   // Receives first, as ScheduledPlan takes their ends.
   template <class Visit>
   void for_each_message(Visit visit) const {
-    for (std::size_t phase = 0; phase < schedule_.phases.size(); ++phase)
-      for (const Receive& receive : schedule_.phases[phase].receives)
+    for (std::size_t phase = 0; phase < schedule_->phases.size(); ++phase)
+      for (const Receive& receive : schedule_->phases[phase].receives)
         visit(Direction::receive, receive, phase);
-    for (std::size_t phase = 0; phase < schedule_.phases.size(); ++phase)
-      for (const Send& send : schedule_.phases[phase].sends) visit(Direction::send, send, phase);
+    for (std::size_t phase = 0; phase < schedule_->phases.size(); ++phase)
+      for (const Send& send : schedule_->phases[phase].sends) visit(Direction::send, send, phase);
   }
 
   const std::string algorithm_;
-  Schedule schedule_;
-  std::unique_ptr<std::byte[]> temporary_;
-  Memory memory_;
-  const Combination combination_;
+  const std::shared_ptr<const Schedule> schedule_;
+  std::unique_ptr<LocalSteps> steps_;
   std::vector<core::CollectiveMessage> messages_;
 };
 

@@ -11,7 +11,7 @@
 
 #include "base/error.hpp"
 #include "coll/algorithms.hpp"
-#include "coll/local_work.hpp"
+#include "coll/local_steps.hpp"
 #include "coll/shape.hpp"
 #include "core/collective.hpp"
 #include "group/communicator.hpp"
@@ -24,6 +24,7 @@ const char* name_of(CollectiveKind kind) noexcept;  // "allreduce"
 struct Arguments {
   CollectiveKind kind = CollectiveKind::barrier;
   Memory memory;
+  MemoryPlace place;  // of that memory
   bool in_place = false;
   int root = 0;
   std::size_t element = 1;  // bytes of one

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A collective as a member's stream carries it out: messages of matched pairs in phases, and
-// between them what the member copies and combines in its own memory. No thread of the host takes
-// part but the stream's own.
+// between them what the member copies and combines in its own memory.
 #pragma once
 
 #include <atomic>
@@ -10,29 +9,18 @@
 #include <string>
 #include <vector>
 
-#include "coll/local_work.hpp"
+#include "coll/local_steps.hpp"
 #include "coll/schedule.hpp"
-#include "device/host/command.hpp"
 #include "transport/plan.hpp"
 
 namespace penstock::coll {
 
 class ScheduledPlan final : public transport::Plan {
  public:
-  // Work of the stream for one phase: of the plans those of `ends`.
-  struct Step {
-    const ScheduledPlan* plan = nullptr;
-    const Phase* phase = nullptr;
-    std::vector<transport::Plan*> receives;  // that start with it
-    std::vector<transport::Plan*> sends;
-    std::vector<transport::Plan*> waited;  // receives that end with it
-
-    bool has_messages() const noexcept { return !sends.empty() || !waited.empty(); }
-  };
-  // `temporary` is the memory of that name. `ends`: of the receives of all phases in their order,
-  // then of the sends.
-  ScheduledPlan(std::string algorithm, Schedule schedule, std::unique_ptr<std::byte[]> temporary,
-                const Memory& memory, const Combination& combination,
+  // `steps`: null where there are none. `ends`: of the receives of all phases in their order, then
+  // of the sends.
+  ScheduledPlan(std::string algorithm, std::shared_ptr<const Schedule> schedule,
+                std::unique_ptr<LocalSteps> steps,
                 std::vector<std::unique_ptr<transport::Plan>> ends);
 
   void check_stream(const device::Stream& stream) const override;
@@ -58,19 +46,23 @@ class ScheduledPlan final : public transport::Plan {
     static void one_ended(void* closing);
   };
 
-  static bool work_command(device::host::Command& command) noexcept;
-  static void begin(const Step& step, device::Stream& stream, transport::Sink& sink);
+  // The messages of a phase.
+  struct Messages {
+    std::vector<transport::Plan*> receives;  // that start with it
+    std::vector<transport::Plan*> sends;
+    std::vector<transport::Plan*> waited;  // receives that end with it
+
+    bool empty() const noexcept { return sends.empty() && waited.empty(); }
+  };
+
+  void begin(std::size_t phase, device::Stream& stream, transport::Sink& sink);
 
   const std::string algorithm_;
-  const Schedule schedule_;
-  const std::unique_ptr<std::byte[]> temporary_;
-  const Memory memory_;
-  const Combination combination_;
+  const std::shared_ptr<const Schedule> schedule_;
+  const std::unique_ptr<LocalSteps> steps_;
   const std::vector<std::unique_ptr<transport::Plan>> ends_;
-  std::vector<Step> steps_;
-  std::size_t first_wait_ = 0;  // the first step with messages
-  std::uint64_t waits_enqueued_ = 0;
-  std::atomic<std::uint64_t> waits_ended_{0};
+  std::vector<Messages> phases_;
+  std::size_t first_wait_ = 0;  // the first phase with messages
   Closing closing_;
 };
 

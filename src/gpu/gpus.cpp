@@ -4,6 +4,7 @@
 #include "device/gpu/runtime.hpp"
 #include "gpu/make_gpus.hpp"
 #include "gpu/pack_kernels.hpp"
+#include "gpu/step_kernels.hpp"
 
 namespace penstock::gpu {
 
@@ -22,9 +23,23 @@ KernelQueue& Gpus::kernel_queue_on(device::gpu::Stream& stream) {
     auto queue =
         std::make_unique<KernelQueue>(stream, std::move(memory), dependent_launch_, watchdog());
     if (share_device_) queue->share_device(share_device_(stream.device()));
+    load_once(stream.device(), load_local_steps);  // no stream knows which requests it will be given
     stream.attach(std::move(queue));
   }
   return static_cast<KernelQueue&>(*stream.attachment());
+}
+
+// Their first launch may need the device idle, and later it may not be.
+void Gpus::load_once(int device, Load load) {
+  const std::lock_guard lock(loading_);
+  if (loaded_.contains({device, load})) return;
+  const device::gpu::DeviceGuard guard(device);
+  const device::gpu::RelaxedCaptures relaxed;
+  Launch launch;
+  launch.stream = devices_.arena(device)->stream();
+  launch.dependent = dependent_launch_;
+  device::gpu::check(load(launch), "loading the kernels");
+  loaded_.insert({device, load});
 }
 
 void Gpus::equip_packing(device::gpu::Stream& stream) {

@@ -31,9 +31,9 @@ class Gpus {
   KernelQueue& kernel_queue_on(device::gpu::Stream& stream);
   // Gives the stream's queue what the step needs: its kernels, by load(launch) once a device, and
   // where an enqueue call gathers work for them: a Batch(queue, more...). Throws Error.
+  using Load = cudaError_t (*)(const Launch&);
   template <class Batch, class... More>
-  void equip(device::gpu::Stream& stream, LaunchStep step, cudaError_t (*load)(const Launch&),
-             More... more);
+  void equip(device::gpu::Stream& stream, LaunchStep step, Load load, More... more);
   void equip_packing(device::gpu::Stream& stream);  // for messages with gaps
   // How the kernels of this process that wait share a device with those of others, for queues that
   // are made later: set by who can ask the others.
@@ -44,6 +44,8 @@ class Gpus {
   void finish() noexcept { devices_.finish(); }  // what is enqueued on the devices ends
 
  private:
+  void load_once(int device, Load load);
+
   const bool dependent_launch_;
   std::shared_ptr<PinnedPool> pinned_ = std::make_shared<PinnedPool>();
   Devices devices_;
@@ -52,25 +54,14 @@ class Gpus {
   std::unique_ptr<KernelWatchdog> watchdog_;
   std::vector<std::shared_ptr<std::byte>> kept_;
   std::mutex loading_;
-  std::set<std::pair<int, LaunchStep>> loaded_;  // devices that have the kernels of a step
+  std::set<std::pair<int, Load>> loaded_;  // on which devices
 };
 
 template <class Batch, class... More>
-void Gpus::equip(device::gpu::Stream& stream, LaunchStep step, cudaError_t (*load)(const Launch&),
-                 More... more) {
+void Gpus::equip(device::gpu::Stream& stream, LaunchStep step, Load load, More... more) {
   KernelQueue& queue = kernel_queue_on(stream);
   if (queue.batch(step) != nullptr) return;
-  const device::gpu::DeviceGuard guard(stream.device());
-  const device::gpu::RelaxedCaptures relaxed;
-  {
-    const std::lock_guard lock(loading_);
-    const std::pair kernels(stream.device(), step);
-    if (!loaded_.contains(kernels)) {
-      const auto arena = devices_.arena(stream.device());
-      device::gpu::check(load(queue.launch_on(arena->stream())), "loading the kernels");
-      loaded_.insert(kernels);
-    }
-  }
+  load_once(stream.device(), load);
   queue.add(step, std::make_unique<Batch>(queue, more...));
 }
 

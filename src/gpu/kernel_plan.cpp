@@ -15,6 +15,18 @@ namespace penstock::gpu {
 using base::Error;
 using base::ErrorKind;
 
+void require_device(const std::string& label, const device::Stream& stream, int device) {
+  if (stream.kind() != device::StreamKind::cuda)
+    throw Error(ErrorKind::unsupported,
+                label + ": the buffer is in " PENSTOCK_GPU
+                        " memory, which is served on queues of type PST_QUEUE_" PENSTOCK_GPU);
+  const int of_stream = static_cast<const device::gpu::Stream&>(stream).device();
+  if (of_stream != device)
+    throw Error(ErrorKind::unsupported,
+                fmt::format("{}: the buffer is on device {}, the queue's stream on device {}",
+                            label, device, of_stream));
+}
+
 std::uint32_t KernelPlan::enter(KernelWatchdog& watchdog) {
   watchdog_ = &watchdog;
   return watchdog.add(*this);
@@ -26,7 +38,7 @@ void KernelPlan::leave_watch() noexcept {
 
 KernelQueue& KernelPlan::kernel_queue_on(device::Stream& stream, transport::Sink& sink) noexcept {
   auto& cuda_stream = static_cast<device::gpu::Stream&>(stream);
-  end_on(cuda_stream).enqueued(cuda_stream);
+  ends_.on(cuda_stream).enqueued(cuda_stream);
   auto& queue = static_cast<KernelQueue&>(*cuda_stream.attachment());
   queue_.store(&queue, std::memory_order_relaxed);
   queue.report_to(sink);
@@ -45,7 +57,7 @@ void KernelPlan::hand_over(device::Stream* last, device::Stream& next) {
   next.flush();  // what a batch has gathered there comes first
   try {
     auto& next_stream = static_cast<device::gpu::Stream&>(next);
-    end_on(next_stream).order(static_cast<device::gpu::Stream&>(*last), next_stream);
+    ends_.on(next_stream).order(static_cast<device::gpu::Stream&>(*last), next_stream);
   } catch (const Error& error) {
     throw Error(error.kind(), fmt::format("{}: {}", label(), error.text()));
   }
@@ -54,7 +66,7 @@ void KernelPlan::hand_over(device::Stream* last, device::Stream& next) {
 void KernelPlan::wait_flushed(device::Stream& stream) noexcept {
   launch_gathered(stream);
   const auto& cuda_stream = static_cast<device::gpu::Stream&>(stream);
-  end_on(cuda_stream).record(cuda_stream);
+  ends_.on(cuda_stream).record(cuda_stream);
 }
 
 void KernelPlan::close(device::Stream& stream, void (*ended)(void*), void* argument) {
@@ -62,8 +74,7 @@ void KernelPlan::close(device::Stream& stream, void (*ended)(void*), void* argum
   launch_gathered(stream);
   ended_ = ended;
   ended_argument_ = argument;
-  direct_end_.drop();
-  captured_end_.drop();
+  ends_.drop();
   const device::gpu::DeviceGuard guard(gpu_stream.device());
   if (!gpu_stream.is_captured()) {
     const auto run_end = [](void* plan) {
@@ -77,18 +88,6 @@ void KernelPlan::close(device::Stream& stream, void (*ended)(void*), void* argum
   }
   close();
   ended(argument);
-}
-
-void KernelPlan::check_device(const device::Stream& stream, int device) const {
-  if (stream.kind() != device::StreamKind::cuda)
-    throw Error(ErrorKind::unsupported,
-                label() + ": the buffer is in " PENSTOCK_GPU
-                          " memory, which is served on queues of type PST_QUEUE_" PENSTOCK_GPU);
-  const int of_stream = static_cast<const device::gpu::Stream&>(stream).device();
-  if (of_stream != device)
-    throw Error(ErrorKind::unsupported,
-                fmt::format("{}: the buffer is on device {}, the queue's stream on device {}",
-                            label(), device, of_stream));
 }
 
 Error KernelPlan::started_twice() const {

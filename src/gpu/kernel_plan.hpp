@@ -17,6 +17,10 @@ namespace penstock::gpu {
 class KernelQueue;
 class KernelWatchdog;
 
+// Throws Error(unsupported): the stream is no GPU's, or another one's than the memory's, which is
+// `device`. `label`: of the request.
+void require_device(const std::string& label, const device::Stream& stream, int device);
+
 class KernelPlan : public transport::Plan {
  public:
   void cancel_wait(const base::Error& error) noexcept override;
@@ -64,8 +68,6 @@ class KernelPlan : public transport::Plan {
   // For an enqueue call, before its work: the stream's queue, which reports to the sink from now
   // on.
   KernelQueue& kernel_queue_on(device::Stream& stream, transport::Sink& sink) noexcept;
-  // Throws Error(unsupported): the stream is no GPU's, or another one's than `device`.
-  void check_device(const device::Stream& stream, int device) const;
   base::Error started_twice() const;
   // The two steps of a close in the order of a stream. The first is called while the close is
   // enqueued; false: it cannot be. The second is called behind all that was enqueued, on a thread
@@ -79,13 +81,7 @@ class KernelPlan : public transport::Plan {
   KernelWatchdog* watchdog_ = nullptr;
   std::atomic<KernelQueue*> queue_{nullptr};  // the queue that it was last used on
   std::atomic<protocol::Epoch> epoch_{0};     // that a wait reported
-  // Waits outside captures and inside have an end each: between them there is no order. Only
-  // enqueue calls use them.
-  WaitEnd& end_on(const device::gpu::Stream& stream) noexcept {
-    return stream.last_capture() == 0 ? direct_end_ : captured_end_;
-  }
-  WaitEnd direct_end_;
-  WaitEnd captured_end_;
+  WaitEnds ends_;
   void (*ended_)(void*) = nullptr;
   void* ended_argument_ = nullptr;
 };

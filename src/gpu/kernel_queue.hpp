@@ -68,6 +68,7 @@ class KernelQueue final : public device::gpu::Attachment {
   // The queue fails by something that no kernel knows of: kernels that are not launched yet are to
   // do nothing.
   void fail(const base::Error& error) noexcept;
+  void fail_launch(cudaError_t code) noexcept;  // as a kernel could not be launched
   // Poisons a plan whose kernel could not be launched, by its id in reports.
   void poison(std::uint32_t id) noexcept;
 
@@ -88,7 +89,6 @@ class KernelQueue final : public device::gpu::Attachment {
   // The waits of two epochs are two, however close the second follows.
   void change_blocked(KernelPlan* plan, protocol::Epoch epoch = 0) noexcept;
   void fail_sink(const base::Error& error) noexcept;
-  void fail_launch(cudaError_t code) noexcept;
   base::Error error_of(Failure failure, const KernelPlan* plan);
 
   cudaStream_t stream_;

@@ -44,4 +44,21 @@ class WaitEnd : private base::NoCopy {
   std::uint64_t synchronizations_ = 0;  // of the stream, before the wait was enqueued
 };
 
+// Waits outside captures and inside have an end each: between them there is no order. Only enqueue
+// calls use them.
+class WaitEnds {
+ public:
+  WaitEnd& on(const device::gpu::Stream& stream) noexcept {
+    return stream.last_capture() == 0 ? direct_ : captured_;
+  }
+  void drop() noexcept {
+    direct_.drop();
+    captured_.drop();
+  }
+
+ private:
+  WaitEnd direct_;
+  WaitEnd captured_;
+};
+
 }  // namespace penstock::gpu

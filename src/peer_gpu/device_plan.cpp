@@ -110,7 +110,7 @@ DevicePlan::~DevicePlan() {
 }
 
 void DevicePlan::check_stream(const device::Stream& stream) const {
-  check_device(stream, fixed_.arena->device());
+  gpu::require_device(label(), stream, fixed_.arena->device());
 }
 
 void DevicePlan::start(device::Stream& stream, transport::Sink& sink) {

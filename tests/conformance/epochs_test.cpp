@@ -33,7 +33,9 @@ INSTANTIATE_TEST_SUITE_P(Epochs, LongRun, ::testing::Values(Kind::standard, Kind
 
 TEST_P(LongRun, G6_EveryMessageArrivesOnce) {
   const std::uint64_t epochs = long_run() ? 1000000 : fewer_rounds(size() > 2 ? 2000 : 20000, 10);
-  constexpr std::uint64_t window = 20000;
+  // The driver of a GPU holds up a caller that is about a thousand launches ahead, and with it, in
+  // the same process, the one that enqueues what those launches wait for.
+  constexpr std::uint64_t window = queue_type == PST_QUEUE_HOST ? 20000 : 100;
   OneWay pair({.bytes = 8, .kind = GetParam(), .memory = Memory::allocated});
   std::atomic<std::uint64_t> sent = 0;
   const auto raise = [](void* count) {

@@ -110,7 +110,7 @@ void RelayedPlan::set_traced(const base::trace::TracedMessage& message) {
 }
 
 void RelayedPlan::check_stream(const device::Stream& stream) const {
-  if (access_ != Access::host) check_device(stream, device_);
+  if (access_ != Access::host) gpu::require_device(label(), stream, device_);
   if (used_on_ && *used_on_ != stream.kind())
     throw Error(
         ErrorKind::unsupported,

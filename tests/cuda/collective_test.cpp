@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives in memory of GPUs, beyond what the suite runs on every device: graphs, changes of
+// streams, and memory that a queue does not serve.
+#include <algorithm>
+#include <numeric>
+
+#include "conformance/collective_blocks.hpp"
+#include "cuda/graph.hpp"
+
+namespace penstock::test {
+namespace {
+
+class GpuCollectives : public ::testing::TestWithParam<const char*> {
+ protected:
+  static constexpr std::size_t count = 1003;
+
+  void SetUp() override {
+    const AlgorithmInfo info(GetParam());
+    EXPECT_PST(PST_Allreduce_init(in_.address(), out_.address(), count, MPI_INT, MPI_SUM,
+                                  MPI_COMM_WORLD, info.get(), &request_));
+    const int code = PST_Match(&request_, MPI_STATUS_IGNORE);
+    if (code == MPI_SUCCESS) return;
+    EXPECT_EQ(kind_of(code), PST_ERROR_UNSUPPORTED) << describe(code);
+    MPI_Request_free(&request_);
+    GTEST_SKIP() << describe(code);
+  }
+  void TearDown() override {
+    if (request_ != MPI_REQUEST_NULL) {
+      EXPECT_PST(PST_Request_free(&request_));
+    }
+  }
+  void fill(int epoch) {
+    std::iota(in_.numbers<int>(), in_.numbers<int>() + count, rank() + epoch);
+    in_.to_device();
+    out_.clear();
+    out_.to_device();
+  }
+  void check(int epoch) {
+    out_.from_device();
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const int sum = size() * (size() - 1) / 2 + size() * (epoch + static_cast<int>(i));
+      if (out_.numbers<int>()[i] != sum) ++wrong;
+    }
+    EXPECT_EQ(wrong, 0u) << "epoch " << epoch;
+    EXPECT_TRUE(out_.borders_hold());
+  }
+
+  GuardedBlock in_{count * sizeof(int), false}, out_{count * sizeof(int), false};
+  MPI_Request request_ = MPI_REQUEST_NULL;
+};
+
+// G8, G10: a graph holds three epochs, the calls around it one each.
+TEST_P(GpuCollectives, GraphsReplayThem) {
+  Lane lane;
+  Graph graph(lane.stream(), [&] {
+    for (int i = 0; i < 3; ++i) EXPECT_PST(PST_Enqueue_run(lane.queue(), &request_));
+  });
+  for (int epoch = 0; epoch < 20; ++epoch) {
+    fill(epoch);
+    if (epoch % 3 == 0)
+      EXPECT_PST(PST_Enqueue_run(lane.queue(), &request_));
+    else
+      graph.launch();
+    lane.finish();
+    check(epoch);
+  }
+}
+
+TEST_P(GpuCollectives, ChangeStreamsBetweenEpochs) {
+  Lane lanes[3];
+  for (int epoch = 0; epoch < 20; ++epoch) {
+    fill(epoch);
+    EXPECT_PST(PST_Enqueue_run(lanes[epoch % 3].queue(), &request_));
+    EXPECT_PST(PST_Enqueue_run(lanes[(epoch + 1) % 3].queue(), &request_));
+    lanes[epoch % 3].finish();
+    lanes[(epoch + 1) % 3].finish();
+    check(epoch);
+  }
+}
+
+// What follows on the stream finds the result, and the next epoch what was written behind it.
+TEST_P(GpuCollectives, AreInTheOrderOfTheStream) {
+  Lane lane;
+  std::fill_n(in_.numbers<int>(), count, 1);
+  in_.to_device();
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    enqueue_delay(lane, 200u * static_cast<unsigned>(rank() + 1));
+    EXPECT_PST(PST_Enqueue_run(lane.queue(), &request_));
+    enqueue_copy(lane.stream(), in_.address(), out_.address(), count * sizeof(int));
+  }
+  lane.finish();
+  out_.from_device();
+  const int expected = size() * size() * size();
+  EXPECT_EQ(std::count(out_.numbers<int>(), out_.numbers<int>() + count, expected),
+            static_cast<std::ptrdiff_t>(count));
+}
+INSTANTIATE_TEST_SUITE_P(Allreduce, GpuCollectives,
+                         ::testing::Values("two-shot", "doubling", "lanes"));
+
+TEST(GpuCollectivesErrors, BuffersOfTwoKindsAreAnErrorOfAll) {
+  GuardedBlock out(sizeof(int), false);
+  int in = 1;
+  MPI_Request request;
+  const bool odd = rank() == size() - 1;
+  EXPECT_PST(PST_Allreduce_init(odd ? static_cast<const void*>(&in) : MPI_IN_PLACE, out.address(),
+                                1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request));
+  EXPECT_PST_KIND(PST_Match(&request, MPI_STATUS_IGNORE), PST_ERROR_UNSUPPORTED);
+  EXPECT_PST(PST_Request_free(&request));
+}
+
+TEST(GpuCollectivesErrors, SumsOfTheHostStayOnItsQueues) {
+  int value = 1;
+  MPI_Request request;
+  EXPECT_PST(PST_Allreduce_init(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
+                                MPI_INFO_NULL, &request));
+  EXPECT_PST(PST_Match(&request, MPI_STATUS_IGNORE));
+  if (size() > 1) {  // of one rank it is nothing
+    Lane lane;
+    EXPECT_PST_KIND(PST_Enqueue_start(lane.queue(), &request), PST_ERROR_UNSUPPORTED);
+  }
+  EXPECT_PST(PST_Request_free(&request));
+}
+
+TEST(GpuCollectivesErrors, SumsOfAGpuStayOnItsQueues) {
+  GuardedBlock value(sizeof(int), false);
+  MPI_Request request;
+  EXPECT_PST(PST_Allreduce_init(MPI_IN_PLACE, value.address(), 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
+                                MPI_INFO_NULL, &request));
+  EXPECT_PST(PST_Match(&request, MPI_STATUS_IGNORE));
+  if (size() > 1) {
+    PST_Stream stream{};
+    PST_Queue queue = PST_QUEUE_NULL;
+    EXPECT_PST(PST_Stream_create(&stream));
+    EXPECT_PST(PST_Queue_init(&queue, PST_QUEUE_HOST, &stream));
+    EXPECT_PST_KIND(PST_Enqueue_start(queue, &request), PST_ERROR_UNSUPPORTED);
+    EXPECT_PST(PST_Queue_free(&queue));
+    EXPECT_PST(PST_Stream_free(&stream));
+  }
+  EXPECT_PST(PST_Request_free(&request));
+}
+
+}  // namespace
+}  // namespace penstock::test
