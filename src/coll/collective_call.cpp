@@ -241,14 +241,16 @@ WireRecord CollectiveCall::choose(std::span<const WireRecord> records) const {
     }
     if (arguments_.kind == CollectiveKind::alltoallv) require_fitting(told);
     core::LetterWriter letter;
-    const base::Verdict verdict = choose_direct(arguments_.kind, direct, letter);
+    const base::Verdict verdict =
+        choose_direct(arguments_.kind, direct, core::Library::require().transports(), letter);
     if (verdict.yes) return letter.take();
     if (is_direct(arguments_.kind, arguments_.algorithm))
       throw Error(ErrorKind::unsupported,
                   fmt::format("penstock_algorithm={}: {}", arguments_.algorithm, verdict.why));
     Shape shape = this->shape();
     place_ranks(shape, told);
-    const Algorithm& algorithm = select(arguments_.kind, arguments_.algorithm, shape);
+    const Algorithm& algorithm =
+        select(arguments_.kind, arguments_.algorithm, shape, arguments_.place.gpu >= 0);
     letter.text(algorithm.name);
     letter.bytes(std::as_bytes(std::span(shape.node)));
     letter.bytes(std::as_bytes(std::span(shape.index)));
@@ -266,8 +268,8 @@ std::unique_ptr<core::CollectivePart> CollectiveCall::Offer::prepare(const WireR
   Shape shape = call_.shape();
   shape.node = numbers_of<int>(letter.bytes());
   shape.index = numbers_of<int>(letter.bytes());
-  return std::make_unique<Part>(select(arguments.kind, name, shape), shape, call_.rank(),
-                                arguments);
+  return std::make_unique<Part>(select(arguments.kind, name, shape, arguments.place.gpu >= 0),
+                                shape, call_.rank(), arguments);
 }
 
 }  // namespace penstock::coll

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "coll/selection.hpp"
+#include "device/gpu.hpp"
 
 namespace penstock::coll {
 
@@ -42,6 +43,8 @@ GroupMessage message_of(const Arguments& arguments) {
   GroupMessage message;
   message.members = arguments.members;
   message.me = static_cast<std::size_t>(arguments.communicator->rank);
+  message.gpu = arguments.place.gpu;
+  if (message.gpu >= 0) message.memory = transport::MemoryKind::cuda;
   for (std::size_t member = 0; member < arguments.members.size(); ++member)
     message.blocks.push_back(block_with(member, arguments));
   if (arguments.kind == CollectiveKind::allreduce ||
@@ -80,6 +83,13 @@ bool is_wished(const Arguments& arguments, const GroupMessage& message) {
                                      : is_direct(arguments.kind, arguments.algorithm);
 }
 
+// Without memory, as in a barrier, a member does not say on whose queues it will be. Messages go on
+// both kinds.
+bool has_place(const Arguments& arguments) {
+  const Memory& memory = arguments.memory;
+  return memory.input != nullptr || memory.output != nullptr || !device::gpus_in_use();
+}
+
 }  // namespace
 
 std::string_view direct_name(CollectiveKind kind) noexcept {
@@ -106,16 +116,22 @@ DirectTold read_direct(core::LetterReader& letter) {
 }
 
 base::Verdict choose_direct(CollectiveKind kind, const std::vector<DirectTold>& told,
-                            core::LetterWriter& choice) {
+                            const core::Transports& transports, core::LetterWriter& choice) {
+  std::vector<transport::WireRecord> records;
   for (std::size_t rank = 0; rank < told.size(); ++rank) {
     if (told[rank].transport.empty())
       return base::refused(fmt::format("rank {}: {}", rank, told[rank].why_not));
     if (told[rank].transport != told.front().transport)
       return base::refused(fmt::format("rank 0 offers it by {} and rank {} by {}",
                                        told.front().transport, rank, told[rank].transport));
+    records.push_back(told[rank].record);
   }
+  for (const core::Transports::Entry& entry : transports.entries())
+    if (entry.transport->name() == told.front().transport)
+      if (const auto verdict = entry.transport->can_connect_group(records); !verdict.yes)
+        return verdict;
   choice.text(direct_name(kind));
-  for (const DirectTold& each : told) choice.bytes(each.record);
+  for (const auto& record : records) choice.bytes(record);
   return base::accepted();
 }
 
@@ -124,6 +140,10 @@ DirectOffer::DirectOffer(const Arguments& arguments, const core::Transports& tra
   if (!arguments.refusal.empty() || direct_name(kind_).empty()) return;
   const GroupMessage message = message_of(arguments);
   if (!is_wished(arguments, message)) return;
+  if (!has_place(arguments)) {
+    why_not_ = "it has no memory, and may be on queues of the host or of a GPU";
+    return;
+  }
   for (const core::Transports::Entry& entry : transports.entries())
     if (!offer_) open(message, entry);
 }

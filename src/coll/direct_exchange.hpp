@@ -29,7 +29,7 @@ struct DirectTold {
 DirectTold read_direct(core::LetterReader& letter);
 // Writes the choice, if all members have offered it over one transport.
 base::Verdict choose_direct(CollectiveKind kind, const std::vector<DirectTold>& told,
-                            core::LetterWriter& choice);
+                            const core::Transports& transports, core::LetterWriter& choice);
 
 // Made where the program asks for it, or it is expected to be fastest.
 class DirectOffer {

@@ -51,9 +51,8 @@ class HostSteps final : public LocalSteps {
     if (stream.kind() != device::StreamKind::host)
       throw base::Error(base::ErrorKind::unsupported,
                         label +
-                            ": its buffers are in memory of the host, and a collective that "
-                            "combines or rearranges is served there on queues of type "
-                            "PST_QUEUE_HOST");
+                            ": its buffers are in memory of the host, which collectives serve "
+                            "on queues of type PST_QUEUE_HOST");
   }
 
   void enqueue(std::size_t phase, device::Stream& stream, transport::Sink& sink) override {
@@ -104,9 +103,8 @@ class HostSteps final : public LocalSteps {
 std::unique_ptr<LocalSteps> make_local_steps(std::shared_ptr<const Schedule> schedule,
                                              const Memory& memory, const Combination& combination,
                                              const MemoryPlace& place) {
-  const bool has_steps = std::any_of(schedule->phases.begin(), schedule->phases.end(),
-                                     [](const Phase& phase) { return !phase.steps.empty(); });
-  if (!has_steps && schedule->temporary == 0) return nullptr;
+  const bool has_memory = memory.input != nullptr || memory.output != nullptr;
+  if (!has_memory && schedule->temporary == 0) return nullptr;
   if (place.gpu >= 0) return make_kernel_steps(*schedule, memory, combination, place);
   return std::make_unique<HostSteps>(std::move(schedule), memory, combination);
 }

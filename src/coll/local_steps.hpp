@@ -44,7 +44,8 @@ struct MemoryPlace {
   std::shared_ptr<gpu::Gpus> gpus;  // null in a library that is built without
 };
 
-// Null where the schedule has neither steps nor temporary memory. Throws base::Error(resources).
+// Null where the member has no memory in it, as in a barrier: any stream serves that. Throws
+// base::Error(resources).
 std::unique_ptr<LocalSteps> make_local_steps(std::shared_ptr<const Schedule> schedule,
                                              const Memory& memory, const Combination& combination,
                                              const MemoryPlace& place);

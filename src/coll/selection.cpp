@@ -17,8 +17,11 @@ using base::ErrorKind;
 namespace {
 
 // Where messages are short their number counts, else the bytes that each rank sends.
-std::string_view fastest(CollectiveKind collective, const Shape& shape) {
-  constexpr std::size_t short_allreduce = 16384, short_allgather = 8192;
+std::string_view fastest(CollectiveKind collective, const Shape& shape, bool on_gpu) {
+  constexpr std::size_t short_allgather = 8192;
+  const std::size_t short_allreduce = !on_gpu            ? std::size_t{16} << 10
+                                      : shape.ranks <= 2 ? std::size_t{16} << 20
+                                                         : std::size_t{256} << 10;
   constexpr int few_ranks = 8;
   switch (collective) {
     case CollectiveKind::allreduce:
@@ -44,26 +47,27 @@ std::string names_of(CollectiveKind collective) {
 
 }  // namespace
 
-const Algorithm& select(CollectiveKind collective, std::string_view name, const Shape& shape) {
-  if (name.empty()) return choose(collective, fastest(collective, shape), shape).algorithm;
+const Algorithm& select(CollectiveKind collective, std::string_view name, const Shape& shape,
+                        bool on_gpu) {
+  if (name.empty()) return choose(collective, fastest(collective, shape, on_gpu), shape).algorithm;
   const Choice choice = choose(collective, name, shape);
   if (choice.wish.yes) return choice.algorithm;
   throw Error(ErrorKind::unsupported, fmt::format("penstock_algorithm={}: {}; there is {}", name,
                                                   choice.wish.why, names_of(collective)));
 }
 
-// All that a member stores, or all that comes to it. With two ranks the direct exchange is the
-// fastest up to there (docs/performance.md); with more, others send less or hold less memory.
-constexpr std::size_t most_bytes_directly = 16384;
-
 bool is_fastest_directly(const transport::GroupMessage& message) {
+  // All that a member stores, or all that comes to it. With two ranks the direct exchange is the
+  // fastest up to there (docs/performance.md); with more, others send less or hold less memory.
+  const std::size_t most = message.memory == transport::MemoryKind::host ? std::size_t{16} << 10
+                                                                         : std::size_t{256} << 10;
   std::size_t stored = 0, taken = 0;
   for (std::size_t member = 0; member < message.blocks.size(); ++member) {
     if (member == message.me) continue;
     stored += message.blocks[member].bytes_to;
     taken += message.blocks[member].bytes_from;
   }
-  return std::max(stored, taken) <= most_bytes_directly;
+  return std::max(stored, taken) <= most;
 }
 
 }  // namespace penstock::coll

@@ -8,9 +8,11 @@
 
 namespace penstock::coll {
 
-// The algorithm of that name; "": the one that is expected to be fastest for the shape. Throws
-// base::Error(unsupported) where there is none of that name, or it does not serve the shape.
-const Algorithm& select(CollectiveKind collective, std::string_view name, const Shape& shape);
+// The algorithm of that name; "": the one that is expected to be fastest for the shape, in memory
+// of the host or of GPUs. Throws base::Error(unsupported) where there is none of that name, or it
+// does not serve the shape.
+const Algorithm& select(CollectiveKind collective, std::string_view name, const Shape& shape,
+                        bool on_gpu);
 
 // Whether the direct exchange is expected to be faster than all of these.
 bool is_fastest_directly(const transport::GroupMessage& message);

@@ -184,6 +184,24 @@ void Queue::enqueue_waits(std::size_t count, StreamOperation* const* operations)
   for (std::size_t i = 0; i < count; ++i) operations[i]->wait_flushed(*stream_);
 }
 
+// A start and a wait in one call, which may be one piece of work: of one request alone, as the
+// waits of several come behind all their starts.
+class Queue::Running {
+ public:
+  Running(std::size_t count, StreamOperation* const* operations) noexcept
+      : alone_(count == 1 ? operations[0] : nullptr) {
+    if (alone_ != nullptr) alone_->expect_run(true);
+  }
+  ~Running() {
+    if (alone_ != nullptr) alone_->expect_run(false);
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+ private:
+  StreamOperation* const alone_;
+};
+
 // Room for the waits comes before the starts, which cannot be taken back: for a start, its wait,
 // and the order behind another stream. Where a wait fails in spite of that, the queue has failed. A
 // queue that fails meanwhile, by its own worker say, has its waits too: they end when nothing moves
@@ -192,6 +210,7 @@ void Queue::run(std::size_t count, StreamOperation* const* operations) {
   raise();
   if (count == 0) return;
   stream_->make_room(3 * count);
+  const Running running(count, operations);
   start(count, operations);
   try {
     enqueue_waits(count, operations);

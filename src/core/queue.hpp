@@ -116,6 +116,8 @@ class Queue final : public transport::Sink {
   }
 
  private:
+  class Running;
+
   [[noreturn]] void raise_error() const;
   void check_start(StreamOperation& operation) const;
   void check_wait(const StreamOperation& operation, std::uint64_t capture) const;

@@ -50,6 +50,10 @@ class StreamOperation {
     if (plan_ && (last_stream_ != stream.get() || last_capture_ != capture)) [[unlikely]]
       change_stream(stream, capture);
   }
+  // Whether the wait of the next start comes in the same call.
+  void expect_run(bool run) noexcept {
+    if (plan_) plan_->expect_run(run);
+  }
   void enqueue_start(device::Stream& stream, std::uint64_t capture, transport::Sink& sink);
   void enqueue_wait(device::Stream& stream, transport::Sink& sink);
   // What batches of its streams hold of it is launched.

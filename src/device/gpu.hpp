@@ -61,6 +61,8 @@ base::Error not_built_in(Vendor vendor);
 base::Verdict gpu_status(Vendor vendor);
 // The GPUs that gpu_status() speaks of.
 std::vector<Gpu> list_gpus();
+// Whether this process may have streams of GPUs: it has loaded their driver.
+bool gpus_in_use() noexcept;
 // The PCI address of the GPU that the calling thread has a context of, "0000:C1:00.0"; empty if it
 // has none. Starts no driver.
 std::string current_gpu();

@@ -12,6 +12,10 @@ std::vector<Gpu> list_gpus() {
   return {};
 }
 
+bool gpus_in_use() noexcept {
+  return false;
+}
+
 std::string current_gpu() {
   return {};
 }

@@ -23,8 +23,17 @@ class KernelWatchdog;
 // What an enqueue call launches, in this order: messages with gaps are packed before the kernels
 // that move them, and unpacked behind these. The last step tells the engine of enqueued messages
 // that what was unpacked for it is in the program's buffers.
-enum class LaunchStep : std::uint8_t { pack, peer, window, relay, enqueued, unpack, tell_unpacked };
-inline constexpr std::size_t launch_steps = 7;
+enum class LaunchStep : std::uint8_t {
+  pack,
+  rally,
+  peer,
+  window,
+  relay,
+  enqueued,
+  unpack,
+  tell_unpacked
+};
+inline constexpr std::size_t launch_steps = 8;
 
 // What an enqueue call has gathered for the kernels of one step.
 class LaunchBatch {

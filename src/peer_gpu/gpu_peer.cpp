@@ -12,6 +12,8 @@
 #include "peer/handshake.hpp"
 #include "peer_gpu/halves.hpp"
 #include "peer_gpu/pair_batch.hpp"
+#include "peer_gpu/rally_batch.hpp"
+#include "peer_gpu/rally_offer.hpp"
 #include "peer_gpu/shape.hpp"
 #include "peer_gpu/window.hpp"
 #include "peer_gpu/window_batch.hpp"
@@ -61,6 +63,10 @@ class GpuPeer final : public transport::Transport {
   transport::Verdict can_serve_window(const transport::WindowMemory& ours, int peer) const override;
   std::unique_ptr<transport::WindowOffer> open_window(const transport::WindowMemory& ours,
                                                       int peer) override;
+  transport::Verdict can_serve_group(const transport::GroupMessage& ours) const override;
+  transport::Verdict can_connect_group(
+      std::span<const transport::WireRecord> records) const override;
+  std::unique_ptr<transport::GroupOffer> open_group(const transport::GroupMessage& ours) override;
 
  private:
   class GpuOffer;
@@ -245,12 +251,31 @@ std::unique_ptr<transport::WindowOffer> GpuPeer::open_window(const transport::Wi
   return std::make_unique<GpuWindow>(halves_, ours, peer);
 }
 
+transport::Verdict GpuPeer::can_serve_group(const transport::GroupMessage& ours) const {
+  for (const int member : ours.members) {
+    if (member == halves_.own_rank()) continue;
+    if (const auto reached = halves_.host().reaches(member); !reached.yes) return reached;
+  }
+  return can_rally(ours);
+}
+
+transport::Verdict GpuPeer::can_connect_group(
+    std::span<const transport::WireRecord> records) const {
+  return can_rally_together(records);
+}
+
+std::unique_ptr<transport::GroupOffer> GpuPeer::open_group(const transport::GroupMessage& ours) {
+  halves_.host().retired().sweep();
+  return std::make_unique<RallyOffer>(halves_, ours);
+}
+
 void GpuPeer::prepare(device::Stream& stream) {
   if (stream.kind() != device::StreamKind::cuda) return;
   auto& on_device = static_cast<device::gpu::Stream&>(stream);
   halves_.gpus().equip<PairBatch>(on_device, LaunchStep::peer, load_kernels);
   halves_.gpus().equip<WindowBatch>(on_device, LaunchStep::window, load_window_kernels,
                                     halves_.settings().merge_windows);
+  halves_.gpus().equip<RallyBatch>(on_device, LaunchStep::rally, load_rally_kernels);
   halves_.gpus().equip_packing(on_device);
 }
 

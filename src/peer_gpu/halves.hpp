@@ -43,6 +43,9 @@ class Halves {
   gpu::Devices& devices() noexcept { return gpus_->devices(); }
   GpuShares& shares() noexcept { return *shares_; }
   Gates& gates() noexcept { return gates_; }
+  RemoteMemory& remote() noexcept { return remote_; }
+  // For what waits on that device. Throws Error.
+  std::shared_ptr<WaitPlaces> places_on(int device);
 
   // Our half: private words, and the words that the peer stores into.
   DevicePair prepare(int peer, KernelBuffer buffer, std::size_t words_bytes, EndRecord& end,
@@ -56,8 +59,6 @@ class Halves {
   std::unique_ptr<transport::Plan> make_plan(DevicePair pair);
 
  private:
-  std::shared_ptr<WaitPlaces> places_on(int device);
-
   const base::Settings& settings_;
   group::World& world_;
   peer::Peer& host_;

@@ -25,6 +25,9 @@ class Plan : public Waiter {
   // Throws Error(unsupported): a stream it cannot serve.
   virtual void check_stream(const device::Stream& stream) const = 0;
   // The stream has passed that check. Its flush() ends each enqueue call.
+  // Whether the wait of the next start comes in the same enqueue call, and nothing between: both
+  // may then be one piece of work.
+  virtual void expect_run(bool /*run*/) noexcept {}
   virtual void start(device::Stream& stream, Sink& sink) = 0;
   virtual void wait(device::Stream& stream, Sink& sink) = 0;
   // The next start comes on another stream. What is enqueued on `next` from now on runs when the

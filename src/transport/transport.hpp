@@ -115,6 +115,10 @@ class Transport {
   virtual Verdict can_serve_group(const GroupMessage& /*ours*/) const {
     return {false, "it has no direct exchange"};
   }
+  // On one member, from the records of all: whether their parts fit together.
+  virtual Verdict can_connect_group(std::span<const WireRecord> /*records*/) const {
+    return base::accepted();
+  }
   // Throws Error.
   virtual std::unique_ptr<GroupOffer> open_group(const GroupMessage& /*ours*/) {
     throw base::Error(base::ErrorKind::internal, name() + " has no direct exchange");

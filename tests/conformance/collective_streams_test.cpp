@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives in the order of streams, and what they tell.
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "conformance/collective_blocks.hpp"
 #include "support/rounds.hpp"
@@ -10,26 +15,25 @@ namespace penstock::test {
 namespace {
 
 struct CountedSums {
-  static constexpr std::size_t count = 5;
-  GuardedBlock data{count * sizeof(int), false};
+  GuardedBlock data;
+  std::size_t count;
   int epoch = 0;
   std::size_t wrong = 0;
 };
 
-// A thousand epochs without a synchronisation: the stream fills, reduces and checks.
-TEST(Collectives, EpochsFollowEachOtherOnTheStream) {
-  const int rounds = fewer_rounds(1000, 10);
+// Without a synchronisation but now and then: the stream fills, reduces and checks.
+void expect_sums_of_epochs(std::size_t count, int rounds) {
   Lane lane;
-  CountedSums counted;
+  CountedSums counted{GuardedBlock(count * sizeof(int), false), count};
   MPI_Request request;
-  EXPECT_PST(PST_Allreduce_init(MPI_IN_PLACE, counted.data.address(), CountedSums::count, MPI_INT,
-                                MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request));
+  EXPECT_PST(PST_Allreduce_init(MPI_IN_PLACE, counted.data.address(), static_cast<MPI_Count>(count),
+                                MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request));
   EXPECT_PST(PST_Match(&request, MPI_STATUS_IGNORE));
   for (int round = 0; round < rounds; ++round) {
     lane.launch(
         [](void* argument) {
           auto& own = *static_cast<CountedSums*>(argument);
-          std::fill_n(own.data.numbers<int>(), CountedSums::count, ++own.epoch * (rank() + 1));
+          std::fill_n(own.data.numbers<int>(), own.count, ++own.epoch * (rank() + 1));
         },
         &counted);
     counted.data.enqueue_to_device(lane.stream());
@@ -38,15 +42,27 @@ TEST(Collectives, EpochsFollowEachOtherOnTheStream) {
     lane.launch(
         [](void* argument) {
           auto& own = *static_cast<CountedSums*>(argument);
-          for (std::size_t i = 0; i < CountedSums::count; ++i)
+          for (std::size_t i = 0; i < own.count; ++i)
             if (own.data.numbers<int>()[i] != own.epoch * size() * (size() + 1) / 2) ++own.wrong;
         },
         &counted);
+    if (round % 1000 == 999) lane.finish();
   }
   lane.finish();
   EXPECT_EQ(counted.epoch, rounds);
   EXPECT_EQ(counted.wrong, 0u);
   EXPECT_PST(PST_Request_free(&request));
+}
+
+TEST(Collectives, EpochsFollowEachOtherOnTheStream) {
+  expect_sums_of_epochs(5, fewer_rounds(1000, 10));
+  expect_sums_of_epochs(3000, fewer_rounds(200, 10));
+}
+
+// A GPU's stream takes its time with functions of the host.
+TEST(Collectives, SlotsAreUsedAgainForManyEpochs) {
+  const bool many = size() <= 2 && queue_type == PST_QUEUE_HOST;
+  expect_sums_of_epochs(2, fewer_rounds(many ? 100000 : 5000, 100));
 }
 
 // Two requests of one communicator on two queues, whose ranks enqueue them in opposite orders, and
@@ -86,11 +102,144 @@ TEST(Collectives, TwoRequestsOnTwoQueuesInAnyOrder) {
   for (MPI_Request& request : requests) EXPECT_PST(PST_Request_free(&request));
 }
 
-TEST(Collectives, ABarrierEndsWhenAllHaveCome) {
+// Enqueued in opposite orders, on queues in which each has its place; several are under way at
+// once.
+TEST(Collectives, ManyRequestsOnSeveralQueues) {
+  constexpr std::size_t requests_each = 16, all = 4 * requests_each;
+  Lane lanes[4];
+  std::vector<MPI_Request> requests[4];
+  GuardedBlock data(all * sizeof(std::int64_t), false);
+  auto* const numbers = data.numbers<std::int64_t>();
+  for (std::size_t i = 0; i < all; ++i)
+    EXPECT_PST(PST_Allreduce_init(MPI_IN_PLACE, data.address() + i * sizeof(std::int64_t), 1,
+                                  MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL,
+                                  &requests[i % 4].emplace_back()));
+  for (auto& each : requests)
+    EXPECT_PST(PST_Matchall(static_cast<int>(each.size()), each.data(), MPI_STATUSES_IGNORE));
+  for (int round = 0; round < 50; ++round) {
+    for (std::size_t i = 0; i < all; ++i)
+      numbers[i] = static_cast<std::int64_t>(i) * 100 + rank() + round;
+    data.to_device();
+    for (auto& each : requests) std::reverse(each.begin(), each.end() - (rank() + round) % 3);
+    for (int i = 0; i < 4; ++i) {
+      const int which = rank() % 2 == 0 ? i : 3 - i;
+      EXPECT_PST(PST_Enqueue_startall(lanes[which].queue(), requests_each, requests[which].data()));
+    }
+    for (int i = 0; i < 4; ++i)
+      EXPECT_PST(PST_Enqueue_waitall(lanes[i].queue(), requests_each, requests[i].data()));
+    for (Lane& lane : lanes) lane.finish();
+    data.from_device();
+    for (std::size_t i = 0; i < all; ++i)
+      EXPECT_EQ(numbers[i],
+                size() * (static_cast<std::int64_t>(i) * 100 + round) + size() * (size() - 1) / 2);
+  }
+  for (auto& each : requests)
+    for (MPI_Request& request : each) EXPECT_PST(PST_Request_free(&request));
+}
+
+// A rank frees its request as soon as its own wait has ended; what that one has held serves the
+// next ones while others still use theirs.
+TEST(Collectives, AreFreedWhileOthersStillUseThem) {
+  Lane lane;
+  std::vector<MPI_Request> old;
+  for (int round = 0; round < 100; ++round) {
+    const std::size_t count = static_cast<std::size_t>(round) * 7 % 200 + 1;
+    GuardedBlock data(count * sizeof(int), false);
+    std::fill_n(data.numbers<int>(), count, rank() + round);
+    data.to_device();
+    MPI_Request request;
+    EXPECT_PST(PST_Allreduce_init(MPI_IN_PLACE, data.address(), static_cast<MPI_Count>(count),
+                                  MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request));
+    EXPECT_PST(PST_Match(&request, MPI_STATUS_IGNORE));
+    EXPECT_PST(PST_Enqueue_run(lane.queue(), &request));
+    lane.finish();
+    data.from_device();
+    const int sum = size() * (size() - 1) / 2 + size() * round;
+    EXPECT_EQ(std::count(data.numbers<int>(), data.numbers<int>() + count, sum),
+              static_cast<std::ptrdiff_t>(count));
+    old.push_back(request);
+    if (old.size() > static_cast<std::size_t>(rank()) * 5) {
+      EXPECT_PST(PST_Request_free(&old.front()));
+      old.erase(old.begin());
+    }
+  }
+  for (MPI_Request& request : old) EXPECT_PST(PST_Request_free(&request));
+}
+
+// A ring of messages whose result all sum up, on one stream.
+TEST(Collectives, TakeTurnsWithMessages) {
+  Lane lane;
+  GuardedBlock sent(sizeof(int), false), received(sizeof(int), false), sum(sizeof(int), false);
+  MPI_Request requests[3];
+  MPI_Send_init(sent.address(), 1, MPI_INT, (rank() + 1) % size(), 0, MPI_COMM_WORLD, &requests[0]);
+  MPI_Recv_init(received.address(), 1, MPI_INT, (rank() + size() - 1) % size(), 0, MPI_COMM_WORLD,
+                &requests[1]);
+  EXPECT_PST(PST_Allreduce_init(received.address(), sum.address(), 1, MPI_INT, MPI_SUM,
+                                MPI_COMM_WORLD, MPI_INFO_NULL, &requests[2]));
+  EXPECT_PST(PST_Matchall(3, requests, MPI_STATUSES_IGNORE));
+  for (int round = 0; round < 200; ++round) {
+    *sent.numbers<int>() = rank() * 10 + round;
+    sent.to_device();
+    EXPECT_PST(PST_Enqueue_runall(lane.queue(), 2, requests));
+    EXPECT_PST(PST_Enqueue_run(lane.queue(), &requests[2]));
+    lane.finish();
+    sum.from_device();
+    EXPECT_EQ(*sum.numbers<int>(), size() * (size() - 1) * 5 + size() * round);
+  }
+  for (MPI_Request& request : requests) EXPECT_PST(PST_Request_free(&request));
+}
+
+class CollectiveBarrier : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(CollectiveBarrier, ABarrierEndsWhenAllHaveCome) {
+  const AlgorithmInfo info(GetParam());
+  MPI_Comm host;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+  int members = 0;
+  MPI_Comm_size(host, &members);
+  MPI_Win window;
+  int* come = nullptr;
+  MPI_Win_allocate_shared(sizeof(int), sizeof(int), MPI_INFO_NULL, host, &come, &window);
+  *come = -1;
+  MPI_Barrier(MPI_COMM_WORLD);
   MPI_Request request;
-  EXPECT_PST(PST_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &request));
+  EXPECT_PST(PST_Barrier_init(MPI_COMM_WORLD, info.get(), &request));
   run_epochs(
-      request, {}, 50, [](int) {}, [](int) {});
+      request, {}, 50, [&](int epoch) { std::atomic_ref(*come).store(epoch); },
+      [&](int epoch) {
+        for (int member = 0; member < members; ++member) {
+          MPI_Aint bytes = 0;
+          int unit = 0;
+          int* theirs = nullptr;
+          MPI_Win_shared_query(window, member, &bytes, &unit, &theirs);
+          EXPECT_GE(std::atomic_ref(*theirs).load(), epoch);
+        }
+      });
+  MPI_Win_free(&window);
+  MPI_Comm_free(&host);
+}
+INSTANTIATE_TEST_SUITE_P(Barrier, CollectiveBarrier,
+                         ::testing::Values("", "dissemination", "direct"));
+
+// What is small goes directly, where all share memory and nothing else is asked for.
+TEST(Collectives, SmallOnesGoDirectlyOverPeer) {
+  GuardedBlock value(sizeof(int), false);
+  const auto names = [&](const char* wish) {
+    const AlgorithmInfo info(wish);
+    MPI_Request request;
+    EXPECT_PST(PST_Allreduce_init(MPI_IN_PLACE, value.address(), 1, MPI_INT, MPI_SUM,
+                                  MPI_COMM_WORLD, info.get(), &request));
+    EXPECT_PST(PST_Match(&request, MPI_STATUS_IGNORE));
+    char algorithm[32] = "", transport[32] = "";
+    EXPECT_PST(PST_Request_algorithm(request, algorithm, sizeof algorithm));
+    EXPECT_PST(PST_Request_transport(request, transport, sizeof transport));
+    EXPECT_PST(PST_Request_free(&request));
+    return std::pair<std::string, std::string>(algorithm, transport);
+  };
+  const auto asked = names("two-shot");
+  EXPECT_EQ(asked.first, "two-shot");
+  if (asked.second.substr(0, 4) != "peer") return;
+  EXPECT_EQ(names(""), std::make_pair(std::string("one-shot"), asked.second));
 }
 
 TEST(Collectives, TellTheirAlgorithm) {

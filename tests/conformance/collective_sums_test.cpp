@@ -60,7 +60,8 @@ class CollectiveSums : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(CollectiveSums, AllreduceGivesAllTheSameSum) {
   const AlgorithmInfo info(GetParam());
-  const bool in_order = std::string(GetParam()) == "two-shot" || size() <= 2;
+  const std::string algorithm = GetParam();
+  const bool in_order = algorithm == "two-shot" || algorithm == "one-shot" || size() <= 2;
   for (const std::size_t count : block_counts)
     for (const bool in_place : {false, true}) {
       GuardedBlock input(count * sizeof(float), in_place), output(count * sizeof(float), in_place);
@@ -78,11 +79,12 @@ TEST_P(CollectiveSums, AllreduceGivesAllTheSameSum) {
                 check_sums(output, 0, count, epoch, in_order);
                 expect_alike(output, output.data());
               }))
-        return;
+        continue;
     }
 }
 INSTANTIATE_TEST_SUITE_P(Allreduce, CollectiveSums,
-                         ::testing::Values("", "two-shot", "doubling", "lanes", "lanes-doubling"));
+                         ::testing::Values("", "two-shot", "doubling", "lanes", "lanes-doubling",
+                                           "one-shot"));
 
 TEST(Collectives, ReduceGivesTheRootTheSum) {
   for (const std::size_t count : block_counts)
@@ -106,25 +108,32 @@ TEST(Collectives, ReduceGivesTheRootTheSum) {
     }
 }
 
-TEST(Collectives, ReduceScatterGivesEachRankItsBlockOfTheSum) {
-  for (const std::size_t count : block_counts) {
-    const std::size_t all = count * static_cast<std::size_t>(size());
-    GuardedBlock input(all * sizeof(float)), output(count * sizeof(float));
-    MPI_Request request;
-    EXPECT_PST(PST_Reduce_scatter_block_init(input.address(), output.address(),
-                                             static_cast<MPI_Count>(count), MPI_FLOAT, MPI_SUM,
-                                             MPI_COMM_WORLD, MPI_INFO_NULL, &request));
-    run_epochs(
-        request, {&input, &output}, rounds_each,
-        [&](int epoch) {
-          output.clear();
-          fill_numbers(input.data(), all, epoch);
-        },
-        [&](int epoch) {
-          check_sums(output, static_cast<std::size_t>(rank()) * count, count, epoch, true);
-        });
-  }
+class CollectiveScatter : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(CollectiveScatter, ReduceScatterGivesEachRankItsBlockOfTheSum) {
+  const AlgorithmInfo info(GetParam());
+  for (const std::size_t count : block_counts)
+    for (const bool in_place : {false, true}) {
+      const std::size_t all = count * static_cast<std::size_t>(size());
+      GuardedBlock input(all * sizeof(float), in_place);
+      GuardedBlock output((in_place ? all : count) * sizeof(float), in_place);
+      MPI_Request request;
+      EXPECT_PST(PST_Reduce_scatter_block_init(
+          in_place ? MPI_IN_PLACE : input.address(), output.address(),
+          static_cast<MPI_Count>(count), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, info.get(), &request));
+      run_epochs(
+          request, {&input, &output}, rounds_each,
+          [&](int epoch) {
+            output.clear();
+            fill_numbers(in_place ? output.data() : input.data(), all, epoch);
+          },
+          [&](int epoch) {
+            check_sums(output, static_cast<std::size_t>(rank()) * count, count, epoch, true);
+          });
+    }
 }
+INSTANTIATE_TEST_SUITE_P(ReduceScatter, CollectiveScatter,
+                         ::testing::Values("", "pairs", "direct"));
 
 template <class T>
 struct Operation {
@@ -150,13 +159,13 @@ std::vector<Operation<T>> operations() {
 
 // In the order of the ranks; numbers that every type and order holds exactly.
 template <class T>
-void expect_each_operation(MPI_Datatype type) {
+void expect_each_operation(MPI_Datatype type, const char* algorithm) {
   constexpr std::size_t count = 1003;
   const auto value = [](int from, std::size_t i) {
     return static_cast<T>(i % 13 + static_cast<std::size_t>(from) * 5);
   };
   for (const Operation<T>& operation : operations<T>()) {
-    const AlgorithmInfo info("two-shot");
+    const AlgorithmInfo info(algorithm);
     GuardedBlock input(count * sizeof(T), false), output(count * sizeof(T), false);
     MPI_Request request;
     EXPECT_PST(PST_Allreduce_init(input.address(), output.address(), count, type, operation.op,
@@ -179,14 +188,18 @@ void expect_each_operation(MPI_Datatype type) {
   }
 }
 
-TEST(Collectives, ReductionsTakeEachOperationAndType) {
-  expect_each_operation<std::int32_t>(MPI_INT32_T);
-  expect_each_operation<std::uint32_t>(MPI_UINT32_T);
-  expect_each_operation<std::int64_t>(MPI_INT64_T);
-  expect_each_operation<std::uint64_t>(MPI_UINT64_T);
-  expect_each_operation<float>(MPI_FLOAT);
-  expect_each_operation<double>(MPI_DOUBLE);
+class CollectiveOperations : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(CollectiveOperations, TakeEachType) {
+  expect_each_operation<std::int32_t>(MPI_INT32_T, GetParam());
+  expect_each_operation<std::uint32_t>(MPI_UINT32_T, GetParam());
+  expect_each_operation<std::int64_t>(MPI_INT64_T, GetParam());
+  expect_each_operation<std::uint64_t>(MPI_UINT64_T, GetParam());
+  expect_each_operation<float>(MPI_FLOAT, GetParam());
+  expect_each_operation<double>(MPI_DOUBLE, GetParam());
 }
+INSTANTIATE_TEST_SUITE_P(Allreduce, CollectiveOperations,
+                         ::testing::Values("two-shot", "one-shot"));
 
 }  // namespace
 }  // namespace penstock::test

@@ -54,13 +54,13 @@ TEST_P(CollectiveBytes, AlltoallGivesEachRankItsBlock) {
                 fill_blocks(filled.data(), block, rank(), epoch, false);
               },
               [&](int epoch) { check_blocks(output, block, epoch, false); }))
-        return;
+        continue;
     }
 }
 INSTANTIATE_TEST_SUITE_P(Alltoall, CollectiveBytes,
                          ::testing::Values("", "pairwise", "nonblocking", "hierarchical",
                                            "multileader", "node-aware", "locality-aware",
-                                           "multileader-locality"));
+                                           "multileader-locality", "direct"));
 
 class CollectiveGather : public ::testing::TestWithParam<const char*> {};
 
@@ -86,7 +86,7 @@ TEST_P(CollectiveGather, AllgatherGivesAllTheBlockOfEach) {
     }
 }
 INSTANTIATE_TEST_SUITE_P(Allgather, CollectiveGather,
-                         ::testing::Values("", "ring", "dissemination"));
+                         ::testing::Values("", "ring", "dissemination", "direct"));
 
 TEST(Collectives, BcastGivesAllWhatTheRootHas) {
   for (const std::size_t bytes : block_counts)
@@ -155,7 +155,7 @@ TEST_P(CollectiveUneven, AlltoallvGivesEachRankItsBlock) {
       });
 }
 INSTANTIATE_TEST_SUITE_P(Alltoallv, CollectiveUneven,
-                         ::testing::Values("", "pairwise", "nonblocking"));
+                         ::testing::Values("", "pairwise", "nonblocking", "direct"));
 
 TEST(Collectives, ServeReversedAndSplitCommunicators) {
   MPI_Comm reversed, half;

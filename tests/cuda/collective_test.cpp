@@ -95,8 +95,21 @@ TEST_P(GpuCollectives, AreInTheOrderOfTheStream) {
   EXPECT_EQ(std::count(out_.numbers<int>(), out_.numbers<int>() + count, expected),
             static_cast<std::ptrdiff_t>(count));
 }
+// The others' waits end by an error, and their streams go on.
+TEST_P(GpuCollectives, AMemberThatFreesItsPartEndsTheOthersWaits) {
+  if (size() < 2) GTEST_SKIP() << "needs two ranks";
+  if (rank() == 0) {
+    EXPECT_PST(PST_Request_free(&request_));
+  } else {
+    BrokenLane lane;
+    int code = PST_Enqueue_run(lane.queue(), &request_);
+    if (code == MPI_SUCCESS) code = PST_Queue_wait(lane.queue());
+    EXPECT_EQ(kind_of(code), PST_ERROR_PEER_FREED) << describe(code);
+  }
+  meet();
+}
 INSTANTIATE_TEST_SUITE_P(Allreduce, GpuCollectives,
-                         ::testing::Values("two-shot", "doubling", "lanes"));
+                         ::testing::Values("two-shot", "doubling", "lanes", "one-shot"));
 
 TEST(GpuCollectivesErrors, BuffersOfTwoKindsAreAnErrorOfAll) {
   GuardedBlock out(sizeof(int), false);
@@ -115,10 +128,9 @@ TEST(GpuCollectivesErrors, SumsOfTheHostStayOnItsQueues) {
   EXPECT_PST(PST_Allreduce_init(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
                                 MPI_INFO_NULL, &request));
   EXPECT_PST(PST_Match(&request, MPI_STATUS_IGNORE));
-  if (size() > 1) {  // of one rank it is nothing
-    Lane lane;
-    EXPECT_PST_KIND(PST_Enqueue_start(lane.queue(), &request), PST_ERROR_UNSUPPORTED);
-  }
+  Lane lane;
+  EXPECT_PST_KIND(PST_Enqueue_start(lane.queue(), &request), PST_ERROR_UNSUPPORTED);
+  meet();  // who frees its part ends the others'
   EXPECT_PST(PST_Request_free(&request));
 }
 
@@ -128,15 +140,14 @@ TEST(GpuCollectivesErrors, SumsOfAGpuStayOnItsQueues) {
   EXPECT_PST(PST_Allreduce_init(MPI_IN_PLACE, value.address(), 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
                                 MPI_INFO_NULL, &request));
   EXPECT_PST(PST_Match(&request, MPI_STATUS_IGNORE));
-  if (size() > 1) {
-    PST_Stream stream{};
-    PST_Queue queue = PST_QUEUE_NULL;
-    EXPECT_PST(PST_Stream_create(&stream));
-    EXPECT_PST(PST_Queue_init(&queue, PST_QUEUE_HOST, &stream));
-    EXPECT_PST_KIND(PST_Enqueue_start(queue, &request), PST_ERROR_UNSUPPORTED);
-    EXPECT_PST(PST_Queue_free(&queue));
-    EXPECT_PST(PST_Stream_free(&stream));
-  }
+  PST_Stream stream{};
+  PST_Queue queue = PST_QUEUE_NULL;
+  EXPECT_PST(PST_Stream_create(&stream));
+  EXPECT_PST(PST_Queue_init(&queue, PST_QUEUE_HOST, &stream));
+  EXPECT_PST_KIND(PST_Enqueue_start(queue, &request), PST_ERROR_UNSUPPORTED);
+  EXPECT_PST(PST_Queue_free(&queue));
+  EXPECT_PST(PST_Stream_free(&stream));
+  meet();
   EXPECT_PST(PST_Request_free(&request));
 }
 

@@ -40,6 +40,10 @@ std::shared_ptr<Stream> open_gpu_stream(Vendor vendor, const void* handle) {
   return std::make_shared<gpu::Stream>(*static_cast<const cudaStream_t*>(handle));
 }
 
+bool gpus_in_use() noexcept {
+  return gpu::driver_is_loaded();
+}
+
 std::optional<std::uint64_t> gpu_stream_number(void* handle) {
   if (!gpu::driver_is_loaded()) return std::nullopt;
   unsigned long long number = 0;

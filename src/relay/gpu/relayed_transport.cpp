@@ -98,6 +98,10 @@ class Relayed final : public transport::Transport {
   transport::Verdict can_serve_group(const transport::GroupMessage& ours) const override {
     return host_->can_serve_group(ours);
   }
+  transport::Verdict can_connect_group(
+      std::span<const transport::WireRecord> records) const override {
+    return host_->can_connect_group(records);
+  }
   std::unique_ptr<transport::GroupOffer> open_group(const transport::GroupMessage& ours) override {
     return host_->open_group(ours);
   }

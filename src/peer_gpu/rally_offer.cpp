@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "peer_gpu/rally_offer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "transport/wire_record.hpp"
+
+namespace penstock::peer_gpu {
+
+using base::Error;
+using base::ErrorKind;
+using transport::GroupBlock;
+
+namespace {
+
+constexpr std::size_t most_members = 16;
+constexpr std::uint64_t most_slot_bytes = std::uint64_t{64} << 20;  // of all members together
+
+std::uint32_t most_cells(const transport::GroupMessage& message, bool from_others) {
+  std::uint32_t most = 1;
+  for (std::size_t member = 0; member < message.blocks.size(); ++member) {
+    const GroupBlock& block = message.blocks[member];
+    if (!from_others) most = std::max(most, rally_cells(block.bytes_to));
+    if (!from_others || member != message.me) most = std::max(most, rally_cells(block.bytes_from));
+  }
+  return most;
+}
+
+std::uint64_t cells_of_all(std::size_t members, std::uint32_t slot_cells) {
+  return std::uint64_t{protocol::rally::slots} * slot_cells * members;
+}
+
+}  // namespace
+
+transport::Verdict can_rally(const transport::GroupMessage& ours) {
+  if (ours.memory != device::MemoryKind::cuda)
+    return {false, "the buffers are not in " PENSTOCK_GPU " memory"};
+  if (ours.members.size() > most_members)
+    return {false, fmt::format("it has more than {} members", most_members)};
+  std::uint64_t bytes = 0;
+  for (const GroupBlock& block : ours.blocks) bytes = std::max(bytes, block.bytes_from);
+  const std::uint64_t slots = cells_of_all(ours.members.size(), 1) * sizeof(Cell);
+  if (bytes / rally_payload >= most_slot_bytes / slots)
+    return {false, fmt::format("its slots would take more than {} MiB", most_slot_bytes >> 20)};
+  return {true, ""};
+}
+
+transport::Verdict can_rally_together(std::span<const transport::WireRecord> records) {
+  std::vector<RallyRecord> members;
+  for (const auto& record : records) members.push_back(transport::from_wire<RallyRecord>(record));
+  for (std::size_t i = 0; i < members.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (members[i].device == members[j].device && members[i].beside_others == 0)
+        return {false, fmt::format("ranks {} and {} of it share a GPU without the multi-process "
+                                   "service, and their kernels take turns",
+                                   j, i)};
+  return {true, ""};
+}
+
+RallyOffer::RallyOffer(Halves& halves, const transport::GroupMessage& ours)
+    : halves_(halves), ours_(ours) {
+  const int device = ours.gpu;
+  const std::size_t members = ours.members.size();
+  record_.device = halves.devices().identity(device);
+  record_.device_number = device;
+  record_.beside_others = halves.devices().runs_beside_others(device);
+  record_.slot_cells = most_cells(ours, true);
+  parts_.arena = halves.devices().arena(device);
+  parts_.state = parts_.arena->allocate(sizeof(RallyState));
+  static_assert(sizeof(RallyNotice) <= gpu::PinnedPool::piece);
+  parts_.notice = halves.gpus().pinned().take();
+  if (halves.gates().use_on(device) != GateUse::none) {
+    parts_.wait_place = halves.places_on(device)->take_for_pair();
+    if (!parts_.wait_place)
+      throw Error(ErrorKind::resources, "there is no place left on the GPU for one more wait");
+  }
+  const auto slots =
+      parts_.arena->allocate(cells_of_all(members, record_.slot_cells) * sizeof(Cell));
+  record_.slots = gpu::export_memory(slots.get());
+  parts_.retired = &halves.host().retired();
+  parts_.holding = halves.host().hold(members * sizeof(EndWords), slots);
+  record_.host_words = parts_.holding.place();
+}
+
+// Where we store what is for the member, and find what is for us.
+RallyRoute RallyOffer::route_to(std::size_t member, const RallyRecord& theirs) {
+  const GroupBlock& block = ours_.blocks[member];
+  const auto me = ours_.me;
+  RallyRoute route;
+  route.from = block.from;
+  route.bytes_to = block.bytes_to;
+  route.to = block.to;
+  route.bytes_from = block.bytes_from;
+  if (member == me) return route;
+  const int rank = ours_.members[member];
+  parts_.imports.push_back(
+      halves_.remote().reach(rank, parts_.arena->device(), theirs.device_number, theirs.slots));
+  const auto first_of = [](std::size_t seat, std::uint32_t slot_cells) {
+    return cells_of_all(seat, slot_cells);
+  };
+  route.there =
+      reinterpret_cast<Cell*>(parts_.imports.back().get()) + first_of(me, theirs.slot_cells);
+  route.there_cells = theirs.slot_cells;
+  route.here =
+      reinterpret_cast<const Cell*>(record_.slots.address) + first_of(member, record_.slot_cells);
+  route.here_cells = record_.slot_cells;
+  return route;
+}
+
+// A thread has one cell as long as there are threads.
+void RallyOffer::shape(RallyItem& item) const {
+  item.members = static_cast<std::uint16_t>(ours_.members.size());
+  item.me = static_cast<std::uint16_t>(ours_.me);
+  item.most_cells = most_cells(ours_, false);
+  item.threads = static_cast<std::uint16_t>(
+      std::clamp<std::uint32_t>((item.most_cells + 31) / 32 * 32, 32, most_threads));
+  item.blocks = static_cast<std::uint16_t>(std::clamp<std::uint32_t>(
+      (item.most_cells + item.threads - 1) / item.threads, 1, most_rally_blocks));
+  item.alike = item.aligned = item.one_source = true;
+  for (const GroupBlock& block : ours_.blocks) {
+    const auto lies_aligned = [](const std::byte* address) {
+      return reinterpret_cast<std::uintptr_t>(address) % rally_payload == 0;
+    };
+    item.aligned = item.aligned && lies_aligned(block.from) && lies_aligned(block.to);
+    item.one_source = item.one_source && block.from == ours_.blocks.front().from;
+    item.alike = item.alike && rally_cells(block.bytes_to) == item.most_cells &&
+                 rally_cells(block.bytes_from) == item.most_cells;
+  }
+  if (!ours_.combination) return;
+  item.combines = true;
+  item.reduction = ours_.combination->reduction;
+  item.element = ours_.combination->element;
+}
+
+std::unique_ptr<transport::Plan> RallyOffer::connect(
+    std::span<const transport::WireRecord> records) {
+  auto* const words = reinterpret_cast<EndWords*>(parts_.holding.block());
+  for (std::size_t member = 0; member < records.size(); ++member) {
+    const auto theirs = transport::from_wire<RallyRecord>(records[member]);
+    routes_.push_back(route_to(member, theirs));
+    const int rank = ours_.members[member];
+    RallyMember& entry = parts_.members.emplace_back();
+    entry.rank = rank;
+    entry.dead = &halves_.world().dead(rank);
+    if (member == ours_.me) continue;
+    entry.told =
+        reinterpret_cast<EndWords*>(halves_.host().map(rank, theirs.host_words)) + ours_.me;
+    entry.tells = words + member;
+  }
+  RallyItem& item = parts_.item;
+  shape(item);
+  item.state = reinterpret_cast<RallyState*>(parts_.state.get());
+  item.notice = static_cast<RallyNotice*>(parts_.notice.get());
+  if (routes_.size() <= RallyItem::most_inside) {
+    std::copy(routes_.begin(), routes_.end(), item.route);
+  } else {
+    const std::size_t bytes = routes_.size() * sizeof(RallyRoute);
+    parts_.routes = parts_.arena->allocate(bytes);
+    parts_.arena->write(parts_.routes.get(), routes_.data(), bytes);
+    item.list = reinterpret_cast<const RallyRoute*>(parts_.routes.get());
+  }
+  return std::make_unique<RallyPlan>(std::move(parts_), halves_.gpus().watchdog());
+}
+
+}  // namespace penstock::peer_gpu

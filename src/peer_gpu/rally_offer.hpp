@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Our part of a direct exchange between GPUs until all members have agreed on it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "peer_gpu/halves.hpp"
+#include "peer_gpu/rally_plan.hpp"
+#include "transport/group.hpp"
+
+namespace penstock::peer_gpu {
+
+struct RallyRecord {
+  std::uint64_t version = peer::handshake_version;
+  gpu::DeviceIdentity device{};
+  gpu::DevicePlace slots;         // of the member before the first one
+  peer::ArenaAddress host_words;  // EndWords, one for each member
+  std::int32_t device_number = -1;
+  std::uint32_t slot_cells = 1;     // of each of a member's slots
+  std::uint32_t beside_others = 0;  // its kernels run beside those of other processes
+};
+
+transport::Verdict can_rally(const transport::GroupMessage& ours);
+// Whether kernels of all members run at the same time.
+transport::Verdict can_rally_together(std::span<const transport::WireRecord> records);
+
+class RallyOffer final : public transport::GroupOffer {
+ public:
+  RallyOffer(Halves& halves, const transport::GroupMessage& ours);  // throws Error
+
+  transport::WireRecord record() const override { return transport::to_wire(record_); }
+  std::unique_ptr<transport::Plan> connect(std::span<const transport::WireRecord> records) override;
+
+ private:
+  RallyRoute route_to(std::size_t member, const RallyRecord& theirs);
+  void shape(RallyItem& item) const;
+
+  Halves& halves_;
+  const transport::GroupMessage ours_;
+  RallyRecord record_;
+  RallyParts parts_;
+  std::vector<RallyRoute> routes_;
+};
+
+}  // namespace penstock::peer_gpu

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// The port of one thread to a direct exchange. Each thread runs the state machine for cells of its
+// own, and waits for no other one of its kernel.
+#pragma once
+
+#include <cstring>
+
+#include "gpu/access.cuh"
+#include "peer_gpu/rally_item.hpp"
+#include "transport/reduce.hpp"
+
+namespace penstock::peer_gpu {
+
+using gpu::load_cell, gpu::store_cell;
+
+// Two of four bytes, or one of eight.
+template <class T>
+__device__ Word64 reduce_word(transport::Reduction reduction, Word64 first, Word64 second) {
+  constexpr int count = sizeof(Word64) / sizeof(T);
+  T a[count], b[count];
+  memcpy(a, &first, sizeof first);
+  memcpy(b, &second, sizeof second);
+#pragma unroll
+  for (int i = 0; i < count; ++i) a[i] = transport::reduce(reduction, a[i], b[i]);
+  memcpy(&first, a, sizeof first);
+  return first;
+}
+
+__device__ inline Word64 reduce_word(const RallyItem& item, Word64 first, Word64 second) {
+  using transport::Element;
+  switch (item.element) {
+    case Element::int32:
+      return reduce_word<std::int32_t>(item.reduction, first, second);
+    case Element::uint32:
+      return reduce_word<std::uint32_t>(item.reduction, first, second);
+    case Element::int64:
+      return reduce_word<std::int64_t>(item.reduction, first, second);
+    case Element::uint64:
+      return reduce_word<std::uint64_t>(item.reduction, first, second);
+    case Element::float32:
+      return reduce_word<float>(item.reduction, first, second);
+    default:
+      return reduce_word<double>(item.reduction, first, second);
+  }
+}
+
+// `threads`: of all blocks that serve the item; `thread`: which of them this is. The cells of a
+// thread need not be the same ones in a start and in its wait, nor at two members: that all of an
+// earlier epoch have been taken, a kernel's end says for all of its threads.
+//
+// `ahead`: so many cells of a thread are loaded before the first is looked at; it may have more.
+template <int ahead>
+class RallyPort {
+ public:
+  static constexpr bool may_close = false;
+
+  __device__ RallyPort(const RallyItem& item, std::uint32_t thread, std::uint32_t threads)
+      : item_(item),
+        routes_(item.list != nullptr ? item.list : item.route),
+        thread_(thread),
+        threads_(threads),
+        most_lines_(lines_of(item.most_cells)) {
+    if (!item.one_source) return;
+    const RallyRoute& route = routes_[item.me];
+#pragma unroll
+    for (int i = 0; i < ahead; ++i)
+      if (cell(i) < item.most_cells) ours_[i] = load(route.from, route.bytes_to, i);
+  }
+
+  __device__ unsigned members() const {
+    return item_.members;
+  }
+  __device__ unsigned me() const {
+    return item_.me;
+  }
+  __device__ std::uint32_t lines_to(unsigned member) const {
+    return item_.alike ? most_lines_ : lines_of(rally_cells(routes_[member].bytes_to));
+  }
+  __device__ std::uint32_t lines_from(unsigned member) const {
+    return item_.alike ? most_lines_ : lines_of(rally_cells(routes_[member].bytes_from));
+  }
+  __device__ std::uint32_t cells_from(unsigned member) const {
+    return rally_cells(routes_[member].bytes_from);
+  }
+  __device__ std::uint32_t most_lines() const {
+    return most_lines_;
+  }
+  __device__ static constexpr unsigned flag_bits() {
+    return PENSTOCK_FLAG_BITS;
+  }
+
+  __device__ void fill(unsigned member, unsigned, std::uint32_t line) {
+    data_ = ours(member, line);
+  }
+  // Relaxed, as the data is in the words with the flag, and the loads of the epoch before have
+  // ended with their kernel.
+  __device__ void store_flag(unsigned member, unsigned slot, std::uint32_t line, Word64 flag) {
+    const RallyRoute& route = routes_[member];
+    store_cell(route.there + slot * static_cast<Word64>(route.there_cells) + cell(line),
+               {(data_ & half) | flag << 32, data_ >> 32 | flag << 32});
+  }
+  // It has something above a flag's 32 bits unless both words show the same.
+  __device__ Word64 load_flag(unsigned member, unsigned slot, std::uint32_t line) {
+    found_ = load_cell(at(member, slot, line));
+    return found_.low >> 32 | ((found_.low ^ found_.high) & ~half);
+  }
+  __device__ void take(unsigned member, unsigned slot, std::uint32_t line) {
+    const RallyRoute& route = routes_[member];
+    const Word64 data = member == item_.me ? ours(member, line) : theirs(member, slot, line);
+    if (!item_.combines) return store(route.to, route.bytes_from, line, data);
+    result_ = member == 0 ? data : reduce_word(item_, result_, data);
+    if (member + 1 == item_.members) store(route.to, route.bytes_from, line, result_);
+  }
+  __device__ static Word64 load_closed(unsigned) {
+    return 0;
+  }
+  __device__ static void store_closed(unsigned, Word64) {}
+
+ private:
+  static constexpr Word64 half = 0xffffffff;
+
+  __device__ std::uint32_t lines_of(std::uint32_t cells) const {
+    if (thread_ >= cells) return 0;
+    return ahead == 1 ? 1 : (cells - thread_ - 1) / threads_ + 1;
+  }
+  __device__ std::uint32_t cell(std::uint32_t line) const {
+    return thread_ + line * threads_;
+  }
+  __device__ const Cell* at(unsigned member, unsigned slot, std::uint32_t line) const {
+    const RallyRoute& route = routes_[member];
+    return route.here + slot * static_cast<Word64>(route.here_cells) + cell(line);
+  }
+  __device__ Word64 ours(unsigned member, std::uint32_t line) const {
+    if (item_.one_source) {
+#pragma unroll
+      for (int i = 0; i < ahead; ++i)
+        if (line == static_cast<std::uint32_t>(i)) return ours_[i];
+    }
+    const RallyRoute& route = routes_[member];
+    return load(route.from, route.bytes_to, line);
+  }
+  // Of two members the other one's has been looked at last.
+  __device__ Word64 theirs(unsigned member, unsigned slot, std::uint32_t line) {
+    if (item_.members != 2) found_ = load_cell(at(member, slot, line));
+    return (found_.low & half) | found_.high << 32;
+  }
+
+  // The last word of a message may be a part of one; a message of no bytes has a cell all the same.
+  __device__ Word64 load(const std::byte* from, std::uint64_t bytes, std::uint32_t line) const {
+    const std::uint64_t position = cell(line) * rally_payload;
+    if (item_.aligned && position + rally_payload <= bytes)
+      return *reinterpret_cast<const Word64*>(from + position);
+    Word64 data = 0;
+    for (unsigned i = 0; i < rally_payload && position + i < bytes; ++i)
+      data |= static_cast<Word64>(from[position + i]) << 8 * i;
+    return data;
+  }
+  __device__ void store(std::byte* to, std::uint64_t bytes, std::uint32_t line, Word64 data) const {
+    const std::uint64_t position = cell(line) * rally_payload;
+    if (item_.aligned && position + rally_payload <= bytes) {
+      *reinterpret_cast<Word64*>(to + position) = data;
+      return;
+    }
+    for (unsigned i = 0; i < rally_payload && position + i < bytes; ++i)
+      to[position + i] = static_cast<std::byte>(data >> 8 * i);
+  }
+
+  const RallyItem& item_;
+  const RallyRoute* const routes_;
+  const std::uint32_t thread_;
+  const std::uint32_t threads_;
+  const std::uint32_t most_lines_;
+  Cell found_{};
+  Word64 data_ = 0;
+  Word64 result_ = 0;
+  Word64 ours_[ahead]{};
+};
+
+}  // namespace penstock::peer_gpu
