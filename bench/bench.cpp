@@ -8,7 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "baselines.hpp"
 #include "bench_options.hpp"
+#include "collective_algorithms.hpp"
+#include "device.hpp"
 
 namespace penstock::bench {
 namespace {
@@ -39,48 +42,6 @@ void add_choice(CLI::App& app, const std::string& name, Value& value,
 // Of bench rma, where none are named: a row takes seconds, as seven sides take their turns.
 const std::vector<std::size_t> sizes_of_puts{
     8, 64, 512, 4096, 32768, 262144, std::size_t{2} << 20, std::size_t{16} << 20};
-
-const std::vector<std::string> cuda_baselines{"nccl",    "nvshmem",  "nvshmem-add",
-                                              "windows", "mpi",      "contiguous",
-                                              "packed",  "enqueued", "promised"};
-const std::vector<std::string> host_baselines{"mpi-nonblocking",
-                                              "contiguous",
-                                              "packed",
-                                              "enqueued",
-                                              "promised",
-                                              "windows",
-                                              "mpi-windows",
-                                              "ofi-chain",
-                                              "ofi-chain-direct",
-                                              "ofi-chain-auto",
-                                              "ofi-chain-auto-direct"};
-
-std::vector<std::string> baseline_names() {
-  std::vector<std::string> names = cuda_baselines;
-  for (const std::string& name : host_baselines)
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-  return names;
-}
-
-// Only a ping-pong can be made of the bare chain.
-void require_known_baselines(const Options& options) {
-  const std::vector<std::string>& known = options.on_cuda() ? cuda_baselines : host_baselines;
-  for (const std::string& name : options.baselines) {
-    const bool without_gaps = name == "contiguous" || name == "packed";
-    if (options.layout.has_gaps() && !without_gaps && name != "mpi")
-      throw CLI::ValidationError("--baseline", name + " knows no --rows");
-    if (std::find(known.begin(), known.end(), name) == known.end())
-      throw CLI::ValidationError(
-          "--baseline", name + " is not one of --device " + (options.on_cuda() ? "cuda" : "host"));
-    if (without_gaps && !options.layout.has_gaps())
-      throw CLI::ValidationError("--baseline", name + " is for messages in --rows");
-    if (name.ends_with("windows") && (is_windowed(options.kind) || options.kind == Kind::rma))
-      throw CLI::ValidationError("--baseline", name + " is for latency and halo");
-    if (name.starts_with("ofi-") && options.kind != Kind::latency)
-      throw CLI::ValidationError(
-          "--baseline", std::string(about(options.kind).command) + " has no baseline " + name);
-  }
-}
 
 // A whole number that the type of the option holds: CLI11 takes "-5" for a large one.
 CLI::Validator size_of_message(std::size_t least = 0) {
@@ -121,6 +82,23 @@ void add_common_options(CLI::App& app, Options& options) {
   app.add_option("--iterations", options.iterations,
                  "Timed iterations in a round, all enqueued ahead (default: by size)")
       ->check(CLI::Range(1, 10000000));
+  add_choice(app, "--memory", options.memory, memories,
+             "Penstock's buffers: alloc (PST_Alloc_mem, the default) or malloc");
+  add_choice(app, "--device", options.device, devices,
+             "Streams and memory of: host (the default) or cuda");
+  app.add_flag("--graph", options.graph, "cuda: capture the program and launch its graph");
+  app.add_flag("--json", options.as_json,
+               "Print JSON, a line for each row: the lines together are not one JSON text");
+}
+
+void add_baseline_option(CLI::App& app, Options& options, const std::string& text) {
+  app.add_option("--baseline", options.baselines,
+                 "Measure these beside Penstock, with commas. " + text)
+      ->delimiter(',')
+      ->check(CLI::IsMember(baseline_names(options.kind)));
+}
+
+void add_message_options(CLI::App& app, Options& options) {
   app.add_option("--rows", options.layout.row,
                  "Messages lie in rows of so many bytes, each followed by a gap, and are a "
                  "vector datatype; baselines contiguous (as many bytes without gaps, the default), "
@@ -129,37 +107,52 @@ void add_common_options(CLI::App& app, Options& options) {
       ->check(size_of_message(1));
   app.add_option("--gap", options.layout.gap, "Bytes of the gaps (default: as long as a row)")
       ->check(size_of_message(1));
-  add_choice(app, "--memory", options.memory, memories,
-             "Penstock's buffers: alloc (PST_Alloc_mem, the default) or malloc");
   add_choice(app, "--send", options.mode, modes,
              "Mode of the sends, of both sides (default: standard)");
   add_choice(app, "--order", options.order, orders,
              "Receives started right before their wait (sequential, the default) or one iteration "
              "ahead (preposted)");
-  add_choice(app, "--device", options.device, devices,
-             "Streams and memory of: host (the default) or cuda");
-  app.add_flag("--graph", options.graph, "cuda: capture the program and launch its graph");
   app.add_flag("--pack", options.pack, "cuda: a pack and an unpack kernel each way");
-  app.add_option(
-         "--baseline", options.baselines,
-         "Measure these beside Penstock, with commas. cuda: nccl, nvshmem "
-         "(put with signal), nvshmem-add (signals added to, not set), mpi, enqueued, promised; "
-         "latency and "
-         "halo also "
-         "windows (one-sided epochs by Penstock, on the stream). "
-         "host: mpi-nonblocking (MPI_Isend, MPI_Irecv), enqueued (Penstock's messages that MPI "
-         "matches; at MPI_THREAD_MULTIPLE), promised (the same, enqueued at both ends by promise); "
-         "latency "
-         "and halo also windows and "
-         "mpi-windows (the same by MPI); latency also "
-         "ofi-chain, ofi-chain-direct, ofi-chain-auto, ofi-chain-auto-direct "
-         "(libfabric's deferred write and atomic alone)")
-      ->delimiter(',')
-      ->check(CLI::IsMember(baseline_names()));
+  add_baseline_option(
+      app, options,
+      "cuda: nccl, nvshmem "
+      "(put with signal), nvshmem-add (signals added to, not set), mpi, enqueued, promised; "
+      "latency and "
+      "halo also "
+      "windows (one-sided epochs by Penstock, on the stream). "
+      "host: mpi-nonblocking (MPI_Isend, MPI_Irecv), enqueued (Penstock's messages that MPI "
+      "matches; at MPI_THREAD_MULTIPLE), promised (the same, enqueued at both ends by promise); "
+      "latency "
+      "and halo also windows and "
+      "mpi-windows (the same by MPI); latency also "
+      "ofi-chain, ofi-chain-direct, ofi-chain-auto, ofi-chain-auto-direct "
+      "(libfabric's deferred write and atomic alone)");
   app.add_flag("--check", options.check,
                "Fill and verify every byte of every message; times include that");
-  app.add_flag("--json", options.as_json,
-               "Print JSON, a line for each row: the lines together are not one JSON text");
+}
+
+void add_collective_options(CLI::App& app, Options& options) {
+  app.add_option("--algorithm", options.algorithms,
+                 "A row for each of these, with commas (default: the library chooses); all: " +
+                     CLI::detail::join(algorithms_of(options.kind), ", "))
+      ->delimiter(',');
+  add_baseline_option(app, options,
+                      "mpi (its blocking collective behind a synchronisation of the stream), "
+                      "mpi-alone (without it; with --device host both are the default) and with "
+                      "--device cuda nccl");
+}
+
+void settle_collective(Options& options) {
+  if (std::ranges::count(options.algorithms, "all") > 0)
+    options.algorithms = algorithms_of(options.kind);
+  if (options.baselines.empty() && !options.on_cuda()) options.baselines = {"mpi", mpi_alone};
+  if (!is_reduction(options.kind)) return;
+  for (const std::size_t size : message_sizes(options))
+    if (size % sizeof(double) != 0)
+      throw CLI::ValidationError("--sizes", std::to_string(size) +
+                                                " bytes are no whole number of doubles: the sizes "
+                                                "of sums are multiples of " +
+                                                std::to_string(sizeof(double)));
 }
 
 // A ready send promises that its receive has been started, which the sequential order does not
@@ -186,6 +179,7 @@ void settle(Options& options, const tool::Command& command) {
     throw CLI::ValidationError("--gap", "is for messages in --rows");
   if (options.layout.gap == 0) options.layout.gap = options.layout.row;
   if (options.layout.has_gaps() && options.baselines.empty()) options.baselines = {"contiguous"};
+  if (is_collective(options.kind)) settle_collective(options);
   require_known_baselines(options);
 }
 
@@ -203,6 +197,25 @@ void add_window_option(CLI::App& app, Options& options) {
       ->capture_default_str();
 }
 
+// What is sent, and how much of it.
+void add_traffic_options(CLI::App& app, Options& options) {
+  const Kind kind = options.kind;
+  if (is_collective(kind))
+    add_collective_options(app, options);
+  else
+    add_message_options(app, options);
+  if (kind == Kind::barrier) return;
+  if (kind != Kind::halo) add_sizes_option(app, options);
+  if (is_exchange(kind))
+    add_halo_option(app, options);
+  else if (kind != Kind::rma)
+    add_size_options(app, options);
+  if (is_windowed(kind)) add_window_option(app, options);
+  if (kind == Kind::exchange)
+    add_choice(app, "--pairs", options.pairs, pairings,
+               "Who exchanges: neighbours (0 with 1, 2 with 3, ...; the default) or all with all");
+}
+
 void add_benchmark(CLI::App& parent, tool::Command& command, const Benchmark& benchmark) {
   const auto options = std::make_shared<Options>();
   options->kind = benchmark.kind;
@@ -210,15 +223,7 @@ void add_benchmark(CLI::App& parent, tool::Command& command, const Benchmark& be
   if (benchmark.kind == Kind::rma) options->sizes = sizes_of_puts;
   CLI::App* const app = parent.add_subcommand(benchmark.command, benchmark.text);
   add_common_options(*app, *options);
-  if (benchmark.kind != Kind::halo) add_sizes_option(*app, *options);
-  if (is_exchange(benchmark.kind))
-    add_halo_option(*app, *options);
-  else if (benchmark.kind != Kind::rma)
-    add_size_options(*app, *options);
-  if (is_windowed(benchmark.kind)) add_window_option(*app, *options);
-  if (benchmark.kind == Kind::exchange)
-    add_choice(*app, "--pairs", options->pairs, pairings,
-               "Who exchanges: neighbours (0 with 1, 2 with 3, ...; the default) or all with all");
+  add_traffic_options(*app, *options);
   tool::add_run_options(*app, command);
   app->callback([options, &command] {
     settle(*options, command);
@@ -231,8 +236,8 @@ void add_benchmark(CLI::App& parent, tool::Command& command, const Benchmark& be
 }  // namespace
 
 void add_bench(CLI::App& parent, tool::Command& command) {
-  CLI::App* app =
-      parent.add_subcommand("bench", "Measure messages between ranks, beside plain MPI and others");
+  CLI::App* app = parent.add_subcommand(
+      "bench", "Measure messages and collectives, beside plain MPI and others");
   app->require_subcommand(1);
   for (const Benchmark& benchmark : benchmarks) add_benchmark(*app, command, benchmark);
 }

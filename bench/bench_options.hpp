@@ -12,7 +12,23 @@
 
 namespace penstock::bench {
 
-enum class Kind { latency, bandwidth, multi_pair, message_rate, halo, exchange, rma };
+enum class Kind {
+  latency,
+  bandwidth,
+  multi_pair,
+  message_rate,
+  halo,
+  exchange,
+  rma,
+  allreduce,
+  reduce_scatter,
+  allgather,
+  alltoall,
+  alltoallv,
+  bcast,
+  reduce,
+  barrier
+};
 
 // What the command line, the tables and the JSON lines say of a kind of benchmark.
 struct Benchmark {
@@ -43,7 +59,26 @@ inline constexpr std::array benchmarks{
               "messages of a halo, or with --sizes one of each size in turn"},
     Benchmark{Kind::rma, "rma", "rma", "us", "half round trip by puts",
               "Ping-pong by puts: Penstock's one-sided epochs, call by call and in batches, its "
-              "messages, and MPI's epochs; and what a put and a window cost"}};
+              "messages, and MPI's epochs; and what a put and a window cost"},
+    Benchmark{Kind::allreduce, "allreduce", "allreduce", "us", "of the bytes that a rank has",
+              "Sums over all ranks, on all of them, of as many bytes of doubles a rank"},
+    Benchmark{Kind::reduce_scatter, "reduce-scatter", "reduce-scatter", "us",
+              "of the bytes that a rank keeps",
+              "Sums over all ranks, of which each keeps a block of as many bytes of doubles"},
+    Benchmark{Kind::allgather, "allgather", "allgather", "us", "of the bytes that a rank has",
+              "As many bytes of each rank, to all of them"},
+    Benchmark{Kind::alltoall, "alltoall", "alltoall", "us", "of the bytes from a rank to a rank",
+              "As many bytes from each rank to each one"},
+    Benchmark{Kind::alltoallv, "alltoallv", "alltoallv", "us",
+              "of half, once and one and a half times the bytes from a rank to a rank",
+              "Half as many bytes, as many, or one and a half times as many from each rank to each "
+              "one"},
+    Benchmark{Kind::bcast, "bcast", "bcast", "us", "of the bytes of rank 0",
+              "As many bytes of rank 0, to all ranks"},
+    Benchmark{Kind::reduce, "reduce", "reduce", "us", "of the bytes that a rank has",
+              "Sums over all ranks, on rank 0, of as many bytes of doubles a rank"},
+    Benchmark{Kind::barrier, "barrier", "barrier", "us", "without bytes",
+              "Ranks that wait for each other on their streams"}};
 inline const Benchmark& about(Kind kind) {
   return benchmarks[static_cast<std::size_t>(kind)];
 }
@@ -54,8 +89,15 @@ inline bool is_exchange(Kind kind) {
 inline bool is_ping_pong(Kind kind) {
   return kind == Kind::latency || kind == Kind::rma;
 }
+inline bool is_collective(Kind kind) {
+  return kind >= Kind::allreduce;
+}
 inline bool is_windowed(Kind kind) {
-  return !is_ping_pong(kind) && !is_exchange(kind);
+  return !is_ping_pong(kind) && !is_exchange(kind) && !is_collective(kind);
+}
+// Collectives that combine numbers: the others move bytes.
+inline bool is_reduction(Kind kind) {
+  return kind == Kind::allreduce || kind == Kind::reduce_scatter || kind == Kind::reduce;
 }
 
 enum class MemoryKind { alloc, malloc };
@@ -85,7 +127,8 @@ struct Options {
   bool check = false;
   bool as_json = false;
   std::vector<std::string> baselines;
-  std::vector<std::size_t> halo{64};  // halo, exchange without sizes: edges of cubes of doubles
+  std::vector<std::string> algorithms;  // collectives: a row for each; none: the library chooses
+  std::vector<std::size_t> halo{64};    // halo, exchange without sizes: edges of cubes of doubles
   // CUDA only.
   bool graph = false;               // the program is captured once, and its graph launched
   bool pack = false;                // a kernel before each send and one behind each receive

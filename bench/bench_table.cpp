@@ -13,16 +13,21 @@ void print_line(const std::string& line) {
   std::fflush(stdout);
 }
 
+// Collectives are not made of sends and receives for who measures them.
+std::string words_of_messages(const Options& options) {
+  if (is_collective(options.kind)) return "";
+  return fmt::format(", {} sends, {} receives", name_of(options.mode), name_of(options.order));
+}
+
 }  // namespace
 
 void Table::print_header(const std::string& device, const Measurement& first) const {
   if (!session_.is_root() || options_.as_json) return;
   const Benchmark& benchmark = about(options_.kind);
   const bool less_is_better = std::string(benchmark.unit) == "us";
-  fmt::print("# Penstock {} ({}){}, {}, {} rank{}, {} sends, {} receives, {}, {}{}{}{}\n",
-             benchmark.name, benchmark.meaning,
-             first.transport.empty() ? "" : " over " + first.transport, device, session_.size(),
-             session_.size() == 1 ? "" : "s", name_of(options_.mode), name_of(options_.order),
+  fmt::print("# Penstock {} ({}){}, {}, {} rank{}{}, {}, {}{}{}{}\n", benchmark.name,
+             benchmark.meaning, first.transport.empty() ? "" : " over " + first.transport, device,
+             session_.size(), session_.size() == 1 ? "" : "s", words_of_messages(options_),
              session_.mpi_name(), tool::thread_level_name(session_.thread_level()),
              options_.on_cuda() ? "" : fmt::format(", {} memory", name_of(options_.memory)),
              options_.pack ? ", pack and unpack kernels" : "",
@@ -33,6 +38,7 @@ void Table::print_header(const std::string& device, const Measurement& first) co
       "1 is faster\n",
       options_.rounds, less_is_better ? "below" : "above");
   std::string line = fmt::format("{:>10}", "# bytes");
+  if (is_collective(options_.kind)) line += fmt::format(" {:>20}", "algorithm");
   for (const Figure& figure : first.figures) {
     line +=
         fmt::format(" {:>21} {:>19}", fmt::format("{} {}", figure.side, benchmark.unit), "spread");
@@ -46,6 +52,7 @@ void Table::print_header(const std::string& device, const Measurement& first) co
 std::string Table::row_of(const Measurement& measurement) const {
   const double ours = measurement.figures.front().summary().median;
   std::string line = fmt::format("{:>10}", measurement.row.bytes);
+  if (is_collective(options_.kind)) line += fmt::format(" {:>20}", measurement.algorithm);
   for (const Figure& figure : measurement.figures) {
     const tool::Summary one = figure.summary();
     line += fmt::format(" {:>21.2f} {:>19}", one.median, tool::spread_text(one));

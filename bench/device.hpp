@@ -32,6 +32,9 @@ class Side {
 
   const std::string& name() const { return name_; }
   virtual std::string transport() const { return {}; }  // Penstock's
+  virtual std::string algorithm() const { return {}; }  // that Penstock's collective has
+  // Where they lie on the device; none where the library keeps them to itself.
+  virtual std::span<const Message> messages() const { return {}; }
   // A warm-up and this many trips. Collective; the time is that of this rank.
   virtual TripTime run_round(int trips) = 0;
   // What --check has found in all rounds.
@@ -54,6 +57,8 @@ class Device {
   // Returns null, with the reason, where the library cannot be had, or cannot do this. Collective.
   virtual std::unique_ptr<Side> make_side(const std::string& library, const Traffic& traffic,
                                           std::string& why_not) = 0;
+  // Between memory of the host and of the device, while nothing is under way.
+  virtual void copy(std::span<std::byte> to, std::span<const std::byte> from) = 0;
   // How many trips a round times.
   virtual int trips_for(const Row& row) const = 0;
 };
@@ -76,6 +81,8 @@ inline constexpr int mpi = 100, penstock = 200, nonblocking = 300, contiguous = 
 }
 
 inline constexpr const char* nonblocking = "mpi-nonblocking";
+// MPI's collectives without the synchronisation of a stream that "mpi" has before each.
+inline constexpr const char* mpi_alone = "mpi-alone";
 // Penstock's messages that MPI matches.
 inline constexpr const char* enqueued = "enqueued";
 // The same where both ends have promised to enqueue, so that it matches none.

@@ -39,6 +39,7 @@ class Exchange {
   virtual void make_trips(int from, int to, int total) = 0;
   virtual bool on_stream() const { return true; }  // else the host waits for the messages
   virtual std::string transport() const { return {}; }
+  virtual std::string algorithm() const { return {}; }  // of a collective
 
   // What comes before the sends and after the receives; none by default.
   std::function<void()> before_send, after_receive;

@@ -2,10 +2,12 @@
 #include "host_device.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <new>
 #include <optional>
 #include <utility>
 
+#include "collective_exchange.hpp"
 #include "mpi_epochs.hpp"
 #include "rows.hpp"
 #include "support/promised_comm.hpp"
@@ -33,7 +35,9 @@ class HostDevice final : public Device {
   std::unique_ptr<Side> make_side(const std::string& library, const Traffic& traffic,
                                   std::string& why_not) override {
     std::unique_ptr<Exchange> exchange;
-    if (is_one_sided(library))
+    if (is_collective(options_.kind))
+      exchange = make_collective(library, traffic, why_not);
+    else if (is_one_sided(library))
       exchange = make_one_sided(library, traffic);
     else if (library == "penstock" || library == two_sided)
       exchange = make_host_exchange<QueueCalls>(options_, traffic, options_.memory, tags::penstock,
@@ -54,6 +58,10 @@ class HostDevice final : public Device {
     return std::make_unique<HostSide>(library, std::move(exchange), stream_, options_.check);
   }
 
+  void copy(std::span<std::byte> to, std::span<const std::byte> from) override {
+    std::memcpy(to.data(), from.data(), from.size());
+  }
+
   // Enough for a round to last some milliseconds: shorter ones measure where the scheduler happened
   // to put the threads.
   int trips_for(const Row& row) const override {
@@ -61,15 +69,30 @@ class HostDevice final : public Device {
     if (options_.kind == Kind::latency) return row.bytes <= 8192 ? 10000 : 1000;
     if (options_.kind == Kind::rma)
       return row.bytes <= 8192 ? 3000 : row.bytes <= 262144 ? 500 : 50;
-    const std::size_t bytes = std::max<std::size_t>(1, row.bytes);
+    const bool of_all = is_collective(options_.kind);
+    const std::size_t bytes = std::max<std::size_t>(1, of_all ? row.moved : row.bytes);
     const auto within = [bytes](std::size_t volume, std::size_t fewest, std::size_t most) {
       return static_cast<int>(std::clamp(volume / bytes, fewest, most));
     };
     if (options_.kind == Kind::halo) return within(std::size_t{512} << 20, 100, 2000);
+    if (of_all) return within(std::size_t{256} << 20, 50, 3000);
     return within(std::size_t{256} << 20, 1000, 100'000) / static_cast<int>(row.messages) + 1;
   }
 
  private:
+  std::unique_ptr<Exchange> make_collective(const std::string& library, const Traffic& traffic,
+                                            std::string& why_not) {
+    const bool ours = library == "penstock";
+    const MemoryKind memory = ours ? options_.memory : MemoryKind::malloc;
+    const MemorySource source{1,
+                              [memory](std::size_t bytes) { return host_memory(bytes, memory); }};
+    if (ours) return make_queue_collective(options_.kind, traffic, source, stream_.queue, why_not);
+    const bool alone = library == mpi_alone;
+    return make_mpi_collective(options_.kind, traffic, source, [this, alone] {
+      if (!alone) stream_.stream.synchronize();
+    });
+  }
+
   // As many bytes by Penstock, with nothing done about rows, or packed on the stream.
   std::unique_ptr<Exchange> make_without_gaps(const std::string& library, Traffic traffic) {
     for (auto* const parts : {&traffic.sends, &traffic.receives})
@@ -235,6 +258,7 @@ Memory host_memory(std::size_t bytes, MemoryKind kind) {
 }
 
 std::vector<std::string> host_libraries(Kind kind) {
+  if (is_collective(kind)) return {"penstock"};
   if (kind != Kind::rma) return {"penstock", "mpi"};
   return {"penstock", windows_batch, two_sided, "mpi", mpi_windows, mpi_fence, mpi_lock};
 }

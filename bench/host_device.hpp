@@ -22,6 +22,8 @@ class HostSide final : public Side {
   HostSide(std::string name, std::unique_ptr<Exchange> exchange, HostStream& host, bool check);
 
   std::string transport() const override { return exchange_->transport(); }
+  std::string algorithm() const override { return exchange_->algorithm(); }
+  std::span<const Message> messages() const override { return exchange_->messages(); }
   TripTime run_round(int trips) override;
   CheckResult checked() const override { return check_result_; }
 

@@ -48,6 +48,13 @@ void add_figures(ordered_json& line, const Measurement& measurement, const Optio
     line["caller_ns"] = to_json(*caller_ns);
 }
 
+// Which one serves, and whether it was asked for.
+void add_algorithm(ordered_json& line, const Measurement& measurement) {
+  line["algorithm"] = measurement.algorithm;
+  const std::string& wish = measurement.row.traffic.algorithm;
+  if (!wish.empty()) line["wished_algorithm"] = wish;
+}
+
 // On host streams an iteration of a window is a message.
 int iterations_of(const Measurement& measurement, const Options& options) {
   const bool of_messages = is_windowed(options.kind) && !options.on_cuda();
@@ -64,7 +71,10 @@ std::string json_line(const Measurement& measurement, const Options& options,
   if (options.on_cuda()) line["launch"] = launch_of_library();
   line["ranks"] = session.size();
   line["bytes"] = measurement.row.bytes;
-  line["messages"] = measurement.row.messages;
+  if (is_collective(options.kind))
+    add_algorithm(line, measurement);
+  else
+    line["messages"] = measurement.row.messages;
   if (options.layout.has_gaps()) {
     line["row"] = options.layout.row;
     line["gap"] = options.layout.gap;
@@ -75,14 +85,16 @@ std::string json_line(const Measurement& measurement, const Options& options,
   if (measurement.row.edge > 0) line["edge"] = measurement.row.edge;
   line["transport"] = measurement.transport;
   line["memory"] = options.on_cuda() ? "cudaMalloc" : name_of(options.memory);
-  line["send"] = name_of(options.mode);
-  line["order"] = name_of(options.order);
-  line["pack"] = options.pack;
+  if (!is_collective(options.kind)) {
+    line["send"] = name_of(options.mode);
+    line["order"] = name_of(options.order);
+    line["pack"] = options.pack;
+    line["checked"] = options.check;
+  }
   line["library"] = session.mpi_name();
   line["thread_level"] = tool::thread_level_name(session.thread_level());
   line["rounds"] = options.rounds;
   line["iterations"] = iterations_of(measurement, options);
-  line["checked"] = options.check;
   return line.dump();
 }
 

@@ -25,6 +25,7 @@ struct Measurement {
   Row row;
   int trips = 0;  // in a timed round
   std::string transport{};
+  std::string algorithm{};        // of a collective
   std::vector<Figure> figures{};  // Penstock's first
 };
 

@@ -3,12 +3,14 @@
 #include <fmt/core.h>
 
 #include <chrono>
+#include <set>
 #include <stdexcept>
 #include <thread>
 #include <utility>
 
 #include "bench_table.hpp"
 #include "caller_cost.hpp"
+#include "collective_check.hpp"
 #include "device.hpp"
 #include "run_delay.hpp"
 #include "window_cost.hpp"
@@ -34,6 +36,7 @@ double slowest(double value) {
 
 // Whether ranks end at different times, each with a time of its own.
 bool takes_slowest(const Options& options, const tool::Session& session) {
+  if (is_collective(options.kind)) return true;
   if (options.on_cuda()) return is_windowed(options.kind) && session.size() > 2;
   return !is_ping_pong(options.kind);
 }
@@ -99,7 +102,9 @@ class Program {
         table_(options, session) {}
 
   void run() {
-    for (const Row& row : rows_of(options_, session_)) measure(row);
+    for (const Row& row : rows_of(options_, session_))
+      if (!refused_.contains(row.traffic.algorithm)) measure(row);
+    if (is_first_) throw tool::UserError("nothing was measured: no algorithm serves this");
     if (!options_.on_cuda() && options_.kind == Kind::latency)
       print_caller_costs(options_, session_, table_);
     if (!options_.on_cuda() && options_.kind == Kind::rma)
@@ -117,16 +122,32 @@ class Program {
       std::string why_not;
       if (auto side = device_->make_side(library, traffic, why_not))
         sides.push_back(std::move(side));
+      else if (library == libraries.front())
+        return refuse(traffic.algorithm, why_not);
       else if (is_first_ && session_.is_root())
         fmt::print(stderr, "no baseline {}: {}\n", library, why_not);
     }
     return sides;
   }
 
+  // Of several algorithms each is measured that serves these ranks.
+  Sides refuse(const std::string& algorithm, const std::string& why_not) {
+    if (options_.algorithms.size() < 2)
+      throw tool::UserError(fmt::format("bench {}: {}", about(options_.kind).command, why_not));
+    if (session_.is_root()) fmt::print(stderr, "no rows of {}: {}\n", algorithm, why_not);
+    refused_.insert(algorithm);
+    return {};
+  }
+
   void measure(const Row& row) {
     const Sides sides = make_sides(row.traffic);
-    Measurement measured{
-        .row = row, .trips = device_->trips_for(row), .transport = sides.front()->transport()};
+    if (sides.empty()) return;
+    if (is_collective(options_.kind))
+      for (const auto& side : sides) require_right_result(options_.kind, row, *side, *device_);
+    Measurement measured{.row = row,
+                         .trips = device_->trips_for(row),
+                         .transport = sides.front()->transport(),
+                         .algorithm = sides.front()->algorithm()};
     for (const auto& side : sides) measured.figures.push_back({side->name(), {}, side->blocks()});
     if (is_first_) table_.print_header(device_->description(), measured);
     run_rounds(sides, measured);
@@ -164,7 +185,7 @@ class Program {
   // What a trip's time is turned into.
   double shown(double us, const Row& row) const {
     if (is_ping_pong(options_.kind)) return us / 2;
-    if (is_exchange(options_.kind)) return us;
+    if (is_exchange(options_.kind) || is_collective(options_.kind)) return us;
     if (options_.kind != Kind::message_rate) return static_cast<double>(row.moved) / us;
     return static_cast<double>(row.messages) * (session_.size() / 2) / us;
   }
@@ -174,12 +195,15 @@ class Program {
   const std::unique_ptr<Device> device_;
   const Table table_;
   bool is_first_ = true;
+  std::set<std::string> refused_;  // algorithms
   ThreadTimes measured_;
 };
 
 }  // namespace
 
+// A collective without messages is served by "self".
 void require_transport(const Options& options, const std::string& transport) {
+  if (transport == "self") return;
   if (options.transport.empty() || options.transport.find(transport) != std::string::npos) return;
   throw tool::UserError(fmt::format("--transport {} was asked for, but {} serves the pair",
                                     options.transport, transport));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "collective_traffic.hpp"
 #include "rank_grid.hpp"
 
 namespace penstock::bench {
@@ -106,6 +107,8 @@ std::vector<Row> rows_of(const Options& options, const tool::Session& session) {
     if (rows.empty())
       for (const std::size_t edge : options.halo)
         rows.push_back(with_partners(options, session, halo_sizes(edge)));
+  } else if (is_collective(options.kind)) {
+    rows = collective_rows(options, session);
   } else {
     for (const std::size_t bytes : message_sizes(options))
       rows.push_back(there_and_back(options, session, bytes));
@@ -119,7 +122,9 @@ std::vector<std::string> notes_of(const Options& options, const tool::Session& s
     notes.push_back(fmt::format(
         "messages lie in rows of {} bytes with gaps of {} bytes; sizes are without gaps",
         options.layout.row, options.layout.gap));
-  if (is_windowed(options.kind)) {
+  if (is_collective(options.kind)) {
+    notes.push_back("one behind the other on a stream; what they bring is verified before");
+  } else if (is_windowed(options.kind)) {
     notes.push_back(fmt::format("{} pair(s) at once, windows of {} messages", session.size() / 2,
                                 options.window));
   } else if (options.kind == Kind::halo) {

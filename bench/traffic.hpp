@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "bench_options.hpp"
@@ -13,7 +14,7 @@ struct Traffic {
   enum class Shape {
     ping_pong,  // one of a pair sends, and the other one answers with as much
     window,     // one of a pair sends a window of messages, and the other one answers once
-    at_once     // every rank sends and receives together
+    at_once     // every rank sends and receives together, or they take part in a collective
   };
   struct Part {
     int peer;
@@ -26,9 +27,10 @@ struct Traffic {
   Shape shape = Shape::ping_pong;
   int rank = 0;
   int ranks = 2;
-  bool leads = true;        // sends first, where not all is sent at once
-  std::vector<Part> sends;  // between two ranks in the same order at both
-  std::vector<Part> receives;
+  bool leads = true;          // sends first, where not all is sent at once
+  std::vector<Part> sends{};  // between two ranks in the same order at both
+  std::vector<Part> receives{};
+  std::string algorithm{};  // of a collective, where one was named
 };
 
 // What a row of the table measures.

@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "collective_exchange.hpp"
 #include "cuda_libraries.hpp"
 #include "cuda_side.hpp"
 #include "device_rows.hpp"
@@ -49,10 +50,17 @@ class CudaDevice final : public Device {
   std::vector<std::string> libraries() const override { return cuda_libraries(options_.kind); }
   std::unique_ptr<Side> make_side(const std::string& library, const Traffic& traffic,
                                   std::string& why_not) override {
-    auto exchange = make_exchange(library, traffic, why_not);
+    auto exchange = is_collective(options_.kind) ? make_collective(library, traffic, why_not)
+                                                 : make_exchange(library, traffic, why_not);
     if (!exchange) return nullptr;
     require_transport(options_, exchange->transport());
     return std::make_unique<CudaSide>(library, std::move(exchange), stream_.get(), options_);
+  }
+
+  void copy(std::span<std::byte> to, std::span<const std::byte> from) override {
+    CHECK_CUDA(
+        cudaMemcpyAsync(to.data(), from.data(), from.size(), cudaMemcpyDefault, stream_.get()));
+    CHECK_CUDA(cudaStreamSynchronize(stream_.get()));
   }
 
   int trips_for(const Row& row) const override {
@@ -88,6 +96,24 @@ class CudaDevice final : public Device {
     if (mpi_takes_device_memory())
       return std::make_unique<RequestExchange<NonblockingCalls>>(traffic, source, Ahead::no,
                                                                  tags::nonblocking);
+    why_not = "this MPI does not take device memory";
+    return nullptr;
+  }
+
+  std::unique_ptr<Exchange> make_collective(const std::string& library, const Traffic& traffic,
+                                            std::string& why_not) {
+    const MemorySource source{1, device_memory};
+    if (library == "nccl")
+      return make_nccl_collective(options_.kind, traffic, stream_.get(), why_not);
+    if (library == "penstock") {
+      if (!queue_ || options_.graph) queue_.emplace(PST_QUEUE_CUDA, &handle_);
+      return make_queue_collective(options_.kind, traffic, source, *queue_, why_not);
+    }
+    const bool alone = library == mpi_alone;
+    if (mpi_takes_device_memory())
+      return make_mpi_collective(options_.kind, traffic, source, [this, alone] {
+        if (!alone) CHECK_CUDA(cudaStreamSynchronize(stream_.get()));
+      });
     why_not = "this MPI does not take device memory";
     return nullptr;
   }

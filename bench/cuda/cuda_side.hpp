@@ -16,6 +16,8 @@ class CudaSide final : public Side {
            const Options& options);
 
   std::string transport() const override { return exchange_->transport(); }
+  std::string algorithm() const override { return exchange_->algorithm(); }
+  std::span<const Message> messages() const override { return exchange_->messages(); }
   TripTime run_round(int trips) override;
   CheckResult checked() const override;
   // Nothing in graphs, and for a library that is not driven by streams.
