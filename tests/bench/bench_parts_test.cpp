@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What --check rests on: every wrong byte is found; and the ranks of a halo agree on who sends what
-// to whom.
+// to whom. What ranks give to a collective is what they get of it.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <vector>
 
+#include "collective_data.hpp"
 #include "pattern.hpp"
 #include "rank_grid.hpp"
 
@@ -74,6 +76,35 @@ TEST(RankGrid, ThreeRanksOfALineAreEachOthersNeighbours) {
   EXPECT_EQ(rank_grid(3)[0], 3);
   EXPECT_EQ(messages.front().to, 2);
   EXPECT_EQ(messages.back().to, 1);
+}
+
+Traffic traffic_of(int rank) {
+  return {.shape = Traffic::Shape::at_once, .rank = rank, .ranks = 3};
+}
+
+TEST(CollectiveData, WhatARankGetsIsWhatItWasGiven) {
+  for (const Kind kind : {Kind::allgather, Kind::alltoall, Kind::alltoallv, Kind::bcast}) {
+    const auto given = given_block(kind, traffic_of(2), {1, 100});
+    EXPECT_EQ(expected_block(kind, traffic_of(1), {2, 100}), given);
+    EXPECT_NE(expected_block(kind, traffic_of(1), {0, 100}), given);
+  }
+}
+
+TEST(CollectiveData, SumsAreThoseOfAllRanks) {
+  for (const Kind kind : {Kind::allreduce, Kind::reduce, Kind::reduce_scatter}) {
+    const int block = kind == Kind::reduce_scatter ? 1 : 0;
+    std::vector<double> sums(5), expected(5);
+    for (int rank = 0; rank < 3; ++rank) {
+      const auto given = given_block(kind, traffic_of(rank), {block, 40});
+      for (std::size_t i = 0; i < sums.size(); ++i) {
+        double number = 0;
+        std::memcpy(&number, &given[i * sizeof number], sizeof number);
+        sums[i] += number;
+      }
+    }
+    std::memcpy(expected.data(), expected_block(kind, traffic_of(1), {0, 40}).data(), 40);
+    EXPECT_EQ(sums, expected);
+  }
 }
 
 }  // namespace

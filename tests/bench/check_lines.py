@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""check_lines.py MPIEXEC COMMAND: the lines of --json have one format, whatever is measured, and agree with themselves."""
+"""check_lines.py MPIEXEC COMMAND: the lines of --json have one format, whatever is measured, and agree with themselves; those of
+collectives have every algorithm that the library knows."""
 import json
+import re
 import statistics
 import subprocess
 import sys
@@ -9,6 +11,7 @@ import sys
 COMMON = ["benchmark", "device", "mode", "ranks", "bytes", "messages", "unit", "penstock", "mpi", "mpi-nonblocking", "gain_over_mpi",
           "gain_over_mpi-nonblocking", "transport", "memory", "send", "order", "pack", "library", "thread_level", "rounds",
           "iterations", "checked"]
+OF_MESSAGES = ["messages", "send", "order", "pack", "checked", "mpi-nonblocking", "gain_over_mpi-nonblocking"]
 ROUNDS = 3
 RUNS = [  # ranks, benchmark, its options, how many messages at once
     (2, "latency", ["--sizes", "8,64"], [1, 1]),
@@ -18,6 +21,7 @@ RUNS = [  # ranks, benchmark, its options, how many messages at once
     (2, "rma", ["--sizes", "8,64"], [1, 1]),
     (1, "halo", ["--halo", "2,5"], [26, 26]),
 ]
+COLLECTIVES = ["allreduce", "reduce-scatter", "allgather", "alltoall", "alltoallv", "bcast", "reduce", "barrier"]
 
 
 def fail(text, line):
@@ -34,36 +38,65 @@ def check_side(line, side):
         fail(f"the quartiles of {side} are not around its median", line)
 
 
-def check_line(line, ranks, messages):
-    missing = [key for key in COMMON if key not in line]
+def check_common(line, keys, sides):
+    missing = [key for key in keys if key not in line]
     if missing:
         fail(f"without {missing}", line)
-    for side in ("penstock", "mpi", "mpi-nonblocking"):
+    for side in sides:
         check_side(line, side)
     ours, theirs = line["penstock"]["median"], line["mpi"]["median"]
     gain = theirs / ours if line["unit"] == "us" else ours / theirs
     if abs(gain - line["gain_over_mpi"]) > 1e-9 * gain:
         fail("the gain is not that of the medians", line)
+
+
+def check_line(line, ranks, messages):
+    check_common(line, COMMON, ("penstock", "mpi", "mpi-nonblocking"))
     if (line["ranks"], line["messages"]) != (ranks, messages):
         fail(f"expected {ranks} ranks and {messages} messages", line)
     if line["benchmark"] in ("halo", "message-rate") and not line["caller_ns"]["median"] > 0:
         fail("nothing costs the caller", line)
 
 
-def main():
-    mpiexec, command = sys.argv[1:]
+def bench(mpiexec, command, ranks, *options):
+    words = [mpiexec, "-n", str(ranks), command, "bench", *options, "--rounds", str(ROUNDS), "--iterations", "4", "--json"]
+    return subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+
+
+def lines_of(run):
+    if run.returncode != 0:
+        sys.exit(f"{' '.join(run.args)}:\n{run.stdout}{run.stderr}")
+    return [json.loads(line) for line in run.stdout.splitlines()]
+
+
+def check_messages(mpiexec, command):
     for ranks, benchmark, options, messages in RUNS:
-        words = [mpiexec, "-n", str(ranks), command, "bench", benchmark, *options, "--rounds", str(ROUNDS), "--iterations", "4",
-                 "--baseline", "mpi-nonblocking", "--json"]
-        run = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-        if run.returncode != 0:
-            sys.exit(f"{' '.join(words)}:\n{run.stdout}{run.stderr}")
-        lines = [json.loads(line) for line in run.stdout.splitlines()]
-        lines = [line for line in lines if line["benchmark"] != "cost"]
+        run = bench(mpiexec, command, ranks, benchmark, *options, "--baseline", "mpi-nonblocking")
+        lines = [line for line in lines_of(run) if line["benchmark"] != "cost"]
         if len(lines) != len(messages):
             sys.exit(f"bench {benchmark}: {len(lines)} lines in place of {len(messages)}")
         for line, count in zip(lines, messages):
             check_line(line, ranks, count)
+
+
+def check_algorithms(mpiexec, command, collective):
+    run = bench(mpiexec, command, 2, collective, "--algorithm", "all", *([] if collective == "barrier" else ["--max", "8"]))
+    lines = lines_of(run)
+    for line in lines:
+        check_common(line, [key for key in COMMON if key not in OF_MESSAGES], ("penstock", "mpi", "mpi-alone"))
+        if line["algorithm"] != line["wished_algorithm"]:
+            fail("another algorithm serves", line)
+    refused = re.findall("^no rows of (.*?):", run.stderr, re.MULTILINE)
+    known = re.search("there is (.*)", bench(mpiexec, command, 2, collective, "--algorithm", "none").stderr).group(1).split(", ")
+    if sorted([line["algorithm"] for line in lines] + refused) != sorted(known):
+        sys.exit(f"bench {collective} --algorithm all has others than {known}: {run.stdout}{run.stderr}")
+
+
+def main():
+    mpiexec, command = sys.argv[1:]
+    check_messages(mpiexec, command)
+    for collective in COLLECTIVES:
+        check_algorithms(mpiexec, command, collective)
 
 
 if __name__ == "__main__":
