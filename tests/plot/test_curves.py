@@ -44,7 +44,7 @@ def test_every_benchmark_has_its_axis():
     assert list(curves.AXES) == curves.BENCHMARKS
 
 
-@pytest.mark.parametrize("benchmark, smallest", [("latency", 0), ("halo", 208), ("rma", 8)])
+@pytest.mark.parametrize("benchmark, smallest", [("latency", 0), ("halo", 208), ("rma", 8), ("allreduce", 8)])
 def test_lines_are_drawn(benchmark, smallest, picture):
     curves.draw([bench_line(size, benchmark=benchmark) for size in (smallest, 512, 4096)], benchmark, picture)
 

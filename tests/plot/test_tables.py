@@ -39,6 +39,13 @@ def test_a_table_for_each_benchmark_and_set_of_conditions(tables_of):
                      ["64", "0.10", "0.20", "0.30", "2.00"]]
 
 
+def test_a_collective_has_its_algorithm_in_place_of_an_order(tables_of):
+    line = bench_line(8, benchmark="allreduce", algorithm="doubling") | {"mpi-nonblocking": None}
+    found = tables_of([{key: value for key, value in line.items() if value is not None and key not in ("order", "pack", "checked")}])
+    assert found["Allreduce, host streams, stream, on MPICH 4.0.2, 2 ranks (us, medians of 9 rounds)"] == [
+        ["bytes", "algorithm", "penstock", "mpi", "gain over mpi"], ["8", "doubling", "0.10", "0.20", "2.00"]]
+
+
 def test_the_faster_floor_stands_beside_what_is_not_checked(tables_of):
     found = tables_of([cuda_line(8), cuda_line(64), cuda_line(8, checked=True), floor_line("lines", 1.25), floor_line("push", 1.5)])
     assert found["Latency, graph, sequential (us, medians of 9 rounds)"] == [

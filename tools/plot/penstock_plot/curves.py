@@ -3,11 +3,11 @@
 import matplotlib.ticker
 
 from penstock_plot import style
-from penstock_plot.records import InputError, sides_of
+from penstock_plot.records import COLLECTIVES, InputError, sides_of
 from penstock_plot.statistics import pooled
 from penstock_plot.style import plt
 
-BENCHMARKS = ["latency", "bandwidth", "multi-pair", "message-rate", "halo", "exchange", "rma"]
+BENCHMARKS = ["latency", "bandwidth", "multi-pair", "message-rate", "halo", "exchange", "rma", *COLLECTIVES]
 AXES = {
     "latency": "half round trip, us",
     "bandwidth": "bandwidth, MB/s",
@@ -16,9 +16,11 @@ AXES = {
     "halo": "a step, us",
     "exchange": "an exchange, us",
     "rma": "half round trip by puts, us",
+    **{name: f"{name}, us" for name in COLLECTIVES},
 }
 # What tells panels from each other, where it varies.
-CONDITIONS = ["device", "mode", "launch", "order", "pack", "memory", "send", "transport", "ranks", "pairs", "thread_level", "checked"]
+CONDITIONS = ["device", "mode", "launch", "order", "pack", "memory", "send", "transport", "ranks", "pairs", "thread_level", "checked",
+              "wished_algorithm"]
 WORDS = {
     "pack": lambda value: "pack and unpack kernels" if value else "",
     "checked": lambda value: "every byte checked" if value else "unchecked",

@@ -3,6 +3,9 @@
 import json
 import os
 
+# The benchmarks of `penstock bench` that are collectives.
+COLLECTIVES = ["allreduce", "reduce-scatter", "allgather", "alltoall", "alltoallv", "bcast", "reduce", "barrier"]
+
 
 class InputError(ValueError):
     """What a file lacks, for the user."""

@@ -2,10 +2,10 @@
 """Markdown tables of what `penstock bench`, `penstock_floor` and the example programs print with --json."""
 import json
 
-from penstock_plot.records import sides_of
+from penstock_plot.records import COLLECTIVES, sides_of
 
 EXCHANGES = ["exchange", "halo"]
-BENCHMARKS = ["latency", "bandwidth", "multi-pair", "message-rate", "rma", *EXCHANGES]
+BENCHMARKS = ["latency", "bandwidth", "multi-pair", "message-rate", "rma", *EXCHANGES, *COLLECTIVES]
 PROGRAMS = ["faces", "comb"]
 
 
@@ -42,12 +42,12 @@ def floors_of(lines):
 def conditions_of(row):
     """What a table is of."""
     words = ["host streams"] if row["device"] == "host" else []
-    words += [row["mode"], row["order"]]
+    words += [row[key] for key in ("mode", "order") if key in row]
     words += ["kernels one after the other"] if row.get("launch") == "plain" else []
-    words += ["pack and unpack"] if row["pack"] else []
-    words += ["checked"] if row["checked"] else []
+    words += ["pack and unpack"] if row.get("pack") else []
+    words += ["checked"] if row.get("checked") else []
     words += [f"on {row['library']}"] if row["device"] == "host" else []
-    words += [f"{row['ranks']} ranks"] if row["benchmark"] in ("multi-pair", "message-rate") else []
+    words += [f"{row['ranks']} ranks"] if row["benchmark"] in ("multi-pair", "message-rate", *COLLECTIVES) else []
     words += [f"{row['ranks']} ranks, {row.get('pairs', '26 neighbours')}"] if row["benchmark"] in EXCHANGES else []
     return tuple(words)
 
@@ -76,7 +76,7 @@ def print_measurements(lines, floors):
             floor = floor_under(row, floors)
             return f"{row['penstock']['median'] / floor['floor']['median']:.2f}" if floor else ""
 
-        columns = [("bytes", lambda row: str(row["bytes"]))]
+        columns = [("bytes", lambda row: str(row["bytes"])), ("algorithm", lambda row: row.get("algorithm", ""))]
         columns += [("messages", lambda row: str(row["messages"]))] if is_exchange else []
         columns += [(side, lambda row, side=side: text_of(row, side, "median")) for side in sides]
         columns += [(f"gain over {side}", lambda row, side=side: text_of(row, f"gain_over_{side}")) for side in sides[1:]]
