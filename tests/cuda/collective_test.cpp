@@ -12,7 +12,7 @@ namespace {
 
 class GpuCollectives : public ::testing::TestWithParam<const char*> {
  protected:
-  static constexpr std::size_t count = 1003;
+  static constexpr std::size_t count = 20011;
 
   void SetUp() override {
     const AlgorithmInfo info(GetParam());
