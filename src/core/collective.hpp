@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -55,6 +57,8 @@ class Collective {
   virtual std::string label() const = 0;
   // Of all members alike, and of no other collective or communicator.
   virtual const group::CommunicatorId& id() const noexcept = 0;
+  // Its place among the collectives that one call waits for, the same on all members.
+  std::uint64_t turn() const noexcept { return std::hash<group::CommunicatorId>()(id()) >> 1; }
   virtual int rank() const noexcept = 0;                         // ours
   virtual const std::vector<int>& members() const noexcept = 0;  // ranks in MPI_COMM_WORLD
   // The collective outlives its offers' prepare().

@@ -62,6 +62,7 @@ void MatchedRequest::take_match(const MatchResult& result, std::unique_ptr<trans
   take_plan(std::move(plan));  // first, so that match_failed() closes it whatever happens
   result_ = result;
   transport_ = transport;
+  if (recording_.collective) wait_turn = recording_.collective->turn();
   if (!this->plan()) return;
   this->plan()->set_label(label_of(&result_));
   this->plan()->set_traced(

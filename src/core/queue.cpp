@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "base/log.hpp"
 #include "core/request_error.hpp"
@@ -53,14 +55,18 @@ std::string Queue::describe_companion(bool waits) const {
   return companion_ ? companion_->describe(waits) : "";
 }
 
+// At the end, or by its turn: the list is what the queue waits for, in this order.
 void Queue::add(StreamOperation& operation) noexcept {
   operation.started_on = this;
   if (operation.ends_with_queue()) [[likely]]
     ++outstanding_;
-  operation.previous = last_;
-  operation.next = nullptr;
-  (last_ ? last_->next : first_) = &operation;
-  last_ = &operation;
+  StreamOperation* next = nullptr;
+  if (operation.wait_turn != StreamOperation::last_turn) [[unlikely]]
+    for (next = first_; next && next->wait_turn <= operation.wait_turn;) next = next->next;
+  operation.next = next;
+  operation.previous = next ? next->previous : last_;
+  (operation.previous ? operation.previous->next : first_) = &operation;
+  (next ? next->previous : last_) = &operation;
 }
 
 void Queue::remove(StreamOperation& operation) noexcept {
@@ -161,9 +167,37 @@ void Queue::trigger(StreamOperation& operation) {
           [this](StreamOperation& each) { each.enqueue_start(*stream_, each.started_in, *this); });
 }
 
+namespace {
+
+// The waits of one call. That of a collective carries out all that comes behind its start, and
+// needs that of all members: those come first, in an order that is the same everywhere. Other waits
+// end without the peer's.
+class InTurn {
+ public:
+  InTurn(std::size_t count, StreamOperation* const* operations) : operations_(operations) {
+    const auto has_turn = [](const StreamOperation* each) {
+      return each->wait_turn != StreamOperation::last_turn;
+    };
+    if (count < 2 || std::none_of(operations, operations + count, has_turn)) return;
+    sorted_.assign(operations, operations + count);
+    std::stable_sort(sorted_.begin(), sorted_.end(),
+                     [](const StreamOperation* a, const StreamOperation* b) {
+                       return a->wait_turn < b->wait_turn;
+                     });
+    operations_ = sorted_.data();
+  }
+  StreamOperation* const* operations() const noexcept { return operations_; }
+
+ private:
+  StreamOperation* const* operations_;
+  std::vector<StreamOperation*> sorted_;
+};
+
+}  // namespace
+
 void Queue::wait(std::size_t count, StreamOperation* const* operations) {
   raise();
-  enqueue_waits(count, operations);
+  enqueue_waits(count, InTurn(count, operations).operations());
 }
 
 void Queue::enqueue_waits(std::size_t count, StreamOperation* const* operations) {
@@ -210,10 +244,11 @@ void Queue::run(std::size_t count, StreamOperation* const* operations) {
   raise();
   if (count == 0) return;
   stream_->make_room(3 * count);
+  const InTurn waits(count, operations);
   const Running running(count, operations);
   start(count, operations);
   try {
-    enqueue_waits(count, operations);
+    enqueue_waits(count, waits.operations());
   } catch (const Error& error) {
     fail(error);
     throw;

@@ -89,7 +89,10 @@ class StreamOperation {
   // queue's list.
   Queue* started_on = nullptr;
   std::uint64_t started_in = 0;  // the graph capture in which it was started, 0 for none
-  bool held = false;             // the work of its start is left to its wait (Queue::hold)
+  // Among the waits of one call: the lowest comes first.
+  static constexpr std::uint64_t last_turn = ~std::uint64_t{0};
+  std::uint64_t wait_turn = last_turn;
+  bool held = false;  // the work of its start is left to its wait (Queue::hold)
   StreamOperation* next = nullptr;
   StreamOperation* previous = nullptr;
 

@@ -124,7 +124,9 @@ void RallyOffer::shape(RallyItem& item) const {
       return reinterpret_cast<std::uintptr_t>(address) % rally_payload == 0;
     };
     item.aligned = item.aligned && lies_aligned(block.from) && lies_aligned(block.to);
-    item.one_source = item.one_source && block.from == ours_.blocks.front().from;
+    const GroupBlock& first = ours_.blocks.front();
+    item.one_source =
+        item.one_source && block.from == first.from && block.bytes_to == first.bytes_to;
     item.alike = item.alike && rally_cells(block.bytes_to) == item.most_cells &&
                  rally_cells(block.bytes_from) == item.most_cells;
   }
