@@ -30,8 +30,7 @@ class QueueCollective final : public LibraryExchange<QueueCollective> {
   std::string transport() const override { return request_.transport(); }
   std::string algorithm() const override { return algorithm_of(request_); }
   void move(bool, bool) {
-    timed("start", [&] { queue_.start(request_); });
-    timed("wait", [&] { queue_.wait(request_); });
+    timed("run", [&] { queue_.run(request_); });
   }
 
  private:

@@ -25,7 +25,6 @@ __device__ void each_word(const BlockIndex& place, const Range& range, std::size
                           Visit visit) {
   const std::uint64_t step = std::uint64_t{place.blocks} * blockDim.x * word;
   const std::uint64_t first = std::uint64_t{place.index} * blockDim.x + threadIdx.x;
-#pragma unroll 4
   for (std::uint64_t at = range.begin + first * word; at < range.end; at += step) visit(at);
 }
 
