@@ -31,6 +31,10 @@ class MatchedRequest final : public StreamOperation {
     return recording_.communicator;
   }
   [[noreturn]] void refuse_incomplete() const override;
+  const char* renewal() const noexcept override {
+    return recording_.collective ? "free this request, and match new ones on all members"
+                                 : StreamOperation::renewal();
+  }
 
   bool matched() const noexcept { return complete(); }
   bool match_under_way() const noexcept {
