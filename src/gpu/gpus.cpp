@@ -23,8 +23,8 @@ KernelQueue& Gpus::kernel_queue_on(device::gpu::Stream& stream) {
     auto queue =
         std::make_unique<KernelQueue>(stream, std::move(memory), dependent_launch_, watchdog());
     if (share_device_) queue->share_device(share_device_(stream.device()));
-    load_once(stream.device(),
-              load_local_steps);  // no stream knows which requests it will be given
+    // No stream knows which requests it will be given.
+    load_once(stream.device(), load_local_steps);
     stream.attach(std::move(queue));
   }
   return static_cast<KernelQueue&>(*stream.attachment());

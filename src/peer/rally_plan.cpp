@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "plan/peer_closed.hpp"
+
 namespace penstock::peer {
 
 namespace rally = protocol::rally;
@@ -75,13 +77,7 @@ Error RallyPlan::why_closed() const {
   if (port_.is_dead(member))
     return Error(ErrorKind::peer_dead,
                  fmt::format("rank {} has ended before epoch {}: see its output", rank, next()));
-  return Error(
-      ErrorKind::peer_freed,
-      fmt::format("rank {} has freed the collective, given it up after an error, which its log "
-                  "tells, or called MPI_Finalize, and start number {} here has none there: free "
-                  "this request, and match new ones on all members; without an error, see that "
-                  "all ranks start equally often",
-                  rank, next()));
+  return plan::member_closed_error(rank, next());
 }
 
 }  // namespace penstock::peer

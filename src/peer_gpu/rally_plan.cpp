@@ -9,6 +9,7 @@
 #include "device/gpu.hpp"
 #include "device/gpu/runtime.hpp"
 #include "peer_gpu/rally_batch.hpp"
+#include "plan/peer_closed.hpp"
 
 namespace penstock::peer_gpu {
 
@@ -169,7 +170,7 @@ void RallyPlan::look_for_lost_cause() noexcept {
   const Epoch epoch = reported_epoch();
   try {
     if (const RallyMember* const closed = closed_member(epoch))
-      cancel_wait(closed_error(*closed, epoch));
+      cancel_wait(plan::member_closed_error(closed->rank, epoch));
     else if (const RallyMember* const dead = dead_member())
       cancel_wait(Error(
           ErrorKind::peer_dead,
@@ -177,16 +178,6 @@ void RallyPlan::look_for_lost_cause() noexcept {
   } catch (const std::exception&) {
     // No memory for a text: the next poll tries again.
   }
-}
-
-Error RallyPlan::closed_error(const RallyMember& member, Epoch epoch) const {
-  return Error(
-      ErrorKind::peer_freed,
-      fmt::format("rank {} has freed the collective, given it up after an error, which its "
-                  "log tells, or called MPI_Finalize, and start number {} here has none "
-                  "there: free this request, and match new ones on all members; without an "
-                  "error, see that all ranks start equally often",
-                  member.rank, epoch));
 }
 
 Error RallyPlan::error_of(Failure failure) const {

@@ -67,7 +67,6 @@ class RallyPlan final : public gpu::KernelPlan {
   RallyState& state() const noexcept { return *reinterpret_cast<RallyState*>(parts_.state.get()); }
   const RallyMember* closed_member(protocol::Epoch epoch) const noexcept;  // null: none
   const RallyMember* dead_member() const noexcept;
-  base::Error closed_error(const RallyMember& member, protocol::Epoch epoch) const;
   void close_at(protocol::Epoch first_not_served) noexcept;
   void leave_at(protocol::Epoch first_not_served) noexcept;
   // The last epoch is known to the device alone: it is copied to the host.

@@ -37,4 +37,14 @@ Error peer_closed_error(int peer, std::uint64_t epoch) {
                   peer, epoch));
 }
 
+Error member_closed_error(int member, std::uint64_t epoch) {
+  return Error(
+      ErrorKind::peer_freed,
+      fmt::format("rank {} has freed the collective, given it up after an error, which its log "
+                  "tells, or called MPI_Finalize, and start number {} here has none there: free "
+                  "this request, and match new ones on all members; without an error, see that "
+                  "all ranks start equally often",
+                  member, epoch));
+}
+
 }  // namespace penstock::plan

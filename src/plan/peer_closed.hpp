@@ -12,5 +12,7 @@ namespace penstock::plan {
 base::Error peer_closed_error(base::ErrorKind reason, int peer);
 // The same where the peer's words say no more than that start number `epoch` has no other half.
 base::Error peer_closed_error(int peer, std::uint64_t epoch);
+// The same of a member of a group.
+base::Error member_closed_error(int member, std::uint64_t epoch);
 
 }  // namespace penstock::plan
