@@ -113,9 +113,11 @@ def draw_panel(axes, title, lines, benchmark):
 
 
 def draw(lines, benchmark, path, where=None, title=None):
+    there = sorted({line["benchmark"] for line in lines if line.get("benchmark") in BENCHMARKS} - {benchmark})
     lines = select(lines, benchmark, where or {})
     if not lines:
-        raise InputError(f"no {benchmark} lines" + (f" with {where}" if where else "") + " in the files")
+        raise InputError(f"no {benchmark} lines" + (f" with {where}" if where else "") + " in the files" +
+                         (f", which have {', '.join(there)}: say so by --benchmark" if there else ""))
     panels = panels_of(lines)
     columns = min(2, len(panels))
     rows = -(-len(panels) // columns)
