@@ -32,9 +32,10 @@ class MatchedRequest final : public StreamOperation {
   }
   [[noreturn]] void refuse_incomplete() const override;
   const char* renewal() const noexcept override {
-    return recording_.collective ? "free this request, and match new ones on all members"
-                                 : StreamOperation::renewal();
+    return is_shared() ? "free this request, and match new ones on all members"
+                       : StreamOperation::renewal();
   }
+  bool is_shared() const noexcept override { return recording_.collective != nullptr; }
 
   bool matched() const noexcept { return complete(); }
   bool match_under_way() const noexcept {

@@ -117,8 +117,10 @@ inline void Queue::check_start(StreamOperation& operation) const {
     refuse(operation, ErrorKind::already_started,
            " is started and has no wait yet: enqueue PST_Enqueue_wait first; or it stands twice "
            "among the requests of this call: name it once");
-  if (const PairState state = operation.pair_state(); state != PairState::serves) [[unlikely]]
+  if (const PairState state = operation.pair_state(); state != PairState::serves) [[unlikely]] {
+    operation.start_refused();
     refuse_pair(operation, state);
+  }
   operation.check_stream(*stream_);
 }
 

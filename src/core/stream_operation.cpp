@@ -99,16 +99,27 @@ std::shared_ptr<device::Stream> StreamOperation::behind_all_uses() noexcept {
   return last;
 }
 
+void StreamOperation::let_go(void* operation) noexcept {
+  auto* const own = static_cast<StreamOperation*>(operation);
+  if (own->let_go_once_.exchange(true, std::memory_order_acq_rel)) delete own;
+}
+
+void StreamOperation::close_plan() noexcept {
+  has_left_ = true;
+  if (const auto stream = behind_all_uses()) return plan_->close(*stream, &let_go, this);
+  plan_->close();
+  let_go(this);
+}
+
+// Where a graph may still be launched, its kernels need the plan open.
+void StreamOperation::start_refused() noexcept {
+  if (is_shared() && plan_ && !has_left_ && captured_on_.empty()) close_plan();
+}
+
 void StreamOperation::close(StreamOperation* operation) noexcept {
-  if (operation->plan_) {
-    if (const auto stream = operation->behind_all_uses()) {
-      operation->plan_->close(
-          *stream, [](void* ended) { delete static_cast<StreamOperation*>(ended); }, operation);
-      return;
-    }
-    operation->plan_->close();
-  }
-  delete operation;
+  if (!operation->plan_) return delete operation;
+  if (!operation->has_left_) operation->close_plan();
+  let_go(operation);
 }
 
 }  // namespace penstock::core

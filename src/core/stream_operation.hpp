@@ -68,8 +68,13 @@ class StreamOperation {
   // What was captured may have run any number of times: only starts outside captures are known to
   // have been made.
   transport::PairState pair_state() const noexcept {
+    if (has_left_) [[unlikely]]
+      return transport::PairState::peer_closed;
     return plan_ ? plan_->pair_state(direct_starts_ + 1) : transport::PairState::serves;
   }
+  // A start is refused, as a peer serves no more. What several members share ends for all of them
+  // then: a third one may know neither of that peer nor of this start, and would wait for it.
+  void start_refused() noexcept;
 
   // What traces say of it, and the epoch of its last start. Nothing is done for MPI_PROC_NULL.
   const base::trace::TracedMessage* traced() const noexcept {
@@ -99,6 +104,9 @@ class StreamOperation {
   // Closes its plan, in stream order after all that is enqueued for it, and deletes the operation.
   static void close(StreamOperation* operation) noexcept;
 
+  // Has more members than two.
+  virtual bool is_shared() const noexcept { return false; }
+
  protected:
   // Before it is complete; `plan` is null where nothing is to be done.
   void take_plan(std::unique_ptr<transport::Plan> plan);
@@ -112,12 +120,17 @@ class StreamOperation {
  private:
   void change_stream(const std::shared_ptr<device::Stream>& stream, std::uint64_t capture);
   void note_captured_on(const std::shared_ptr<device::Stream>& stream);
+  void close_plan() noexcept;
+  // Of close() and of the closed plan; the second call deletes the operation.
+  static void let_go(void* operation) noexcept;
   // A stream that comes behind all others that the operation was used on, from now on; null where
   // none is left.
   std::shared_ptr<device::Stream> behind_all_uses() noexcept;
 
   std::unique_ptr<transport::Plan> plan_;
   std::atomic<bool> complete_{false};
+  bool has_left_ = false;  // its plan is closed, or about to be
+  std::atomic<bool> let_go_once_{false};
 
   std::uint64_t starts_ = 0;
   std::uint64_t direct_starts_ = 0;  // those outside graph captures
