@@ -126,20 +126,6 @@ void Field::sweep_array(std::size_t from, bool checked) {
   if (checked) state()->change = largest;
 }
 
-void Field::combine(int children, bool is_root) {
-  // Always the same arguments: the function stays for the stream.
-  if (combine_ == nullptr) {
-    combine_ = [this, children, is_root] {
-#if PENSTOCK_CUDA || PENSTOCK_HIP
-      if (device_ == DeviceKind::gpu)
-        return gpu::combine(lane_.gpu_stream(), state(), children, is_root);
-#endif
-      jacobi::combine(*state(), children, is_root);
-    };
-  }
-  lane_.launch(combine_);
-}
-
 void Field::decide(int iterations) {
   apps::Lane::Kernel& kernel = iterations == problem_.interval ? decide_interval_ : decide_rest_;
   if (kernel == nullptr) {

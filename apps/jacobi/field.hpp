@@ -45,12 +45,11 @@ class Field {
   View cells(int iterations) const noexcept;
 
   // In the order of the lane. An iteration with a check leaves its largest change in
-  // state().change.
+  // state()->change; decide() goes by state()->largest.
   void sweep(int iterations) { lane_.launch(sweeps_[index(iterations)]); }
   void sweep_and_measure(int iterations) { lane_.launch(measured_sweeps_[index(iterations)]); }
-  void combine(int children, bool is_root);
   void decide(int iterations);
-  // What decide() goes by, from the host, which has waited for the lane.
+  // From the host, which has waited for the lane.
   void set_largest(double largest);
 
   // Where the sweeps run, not to be read by the host on a GPU.
@@ -76,7 +75,6 @@ class Field {
   apps::Memory state_;
   std::array<apps::Lane::Kernel, 2> sweeps_;
   std::array<apps::Lane::Kernel, 2> measured_sweeps_;
-  apps::Lane::Kernel combine_;
   apps::Lane::Kernel decide_interval_;
   apps::Lane::Kernel decide_rest_;
 };

@@ -2,6 +2,8 @@
 #include "jacobi/solver.hpp"
 
 #include <algorithm>
+#include <penstock/collectives.hpp>
+#include <span>
 
 #include "support/clock.hpp"
 
@@ -28,7 +30,11 @@ Solver::Solver(Comm comm, const apps::Options& options, const Problem& problem,
       field_(problem, grid, options.device, *lane_),
       ghosts_(comm, options, *lane_, grid, field_.cells(0)),
       iterations_in_graph_(iterations_in_graph(problem)) {
-  if (!apps::is_host_driven(comm)) maximum_.emplace(field_, *lane_);
+  if (apps::is_host_driven(comm)) return;
+  State& state = *field_.state();
+  largest_.emplace(allreduce_init(std::span(&state.change, 1), std::span(&state.largest, 1),
+                                  MPI_MAX, MPI_COMM_WORLD));
+  match(*largest_);
 }
 
 double Solver::solve() {
@@ -69,8 +75,8 @@ bool Solver::iterate(int first, int end) {
 }
 
 bool Solver::check(int iterations) {
-  if (!maximum_) return check_on_host(iterations);
-  maximum_->enqueue();
+  if (apps::is_host_driven(comm_)) return check_on_host(iterations);
+  lane_->queue().run(*largest_);
   field_.decide(iterations);
   return true;
 }

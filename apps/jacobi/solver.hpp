@@ -7,7 +7,6 @@
 
 #include "common/ghosts.hpp"
 #include "jacobi/field.hpp"
-#include "jacobi/maximum.hpp"
 
 namespace penstock::jacobi {
 
@@ -39,7 +38,7 @@ class Solver {
   std::unique_ptr<apps::Lane> lane_;
   Field field_;
   apps::Ghosts<3> ghosts_;
-  std::optional<Maximum> maximum_;
+  std::optional<Request> largest_;  // the largest change of all ranks, known to all
   std::unique_ptr<apps::Replay> graph_;
   int iterations_in_graph_;
 };

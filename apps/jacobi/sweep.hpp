@@ -26,10 +26,9 @@ struct Block {
   int extents[3];
 };
 
-// Lies where the sweeps run. The messages of the reduction are words of it.
+// Lies where the sweeps run.
 struct State {
-  double change;            // the largest of this rank's cells and of what its children report
-  double from_children[2];  // in the tree of ranks
+  double change;            // the largest of this rank's cells
   double largest;           // of all ranks
   std::uint64_t converged;  // from then on nothing changes any more
   std::uint64_t iterations;
@@ -52,14 +51,6 @@ PENSTOCK_JACOBI_BOTH inline double average(const double* cell, std::ptrdiff_t pl
 
 PENSTOCK_JACOBI_BOTH inline double change_of(double before, double after) {
   return after > before ? after - before : before - after;
-}
-
-// Joins what the children have reported; the root knows the answer then.
-PENSTOCK_JACOBI_BOTH inline void combine(State& state, int children, bool is_root) {
-  for (int i = 0; i < children; ++i) {
-    if (state.from_children[i] > state.change) state.change = state.from_children[i];
-  }
-  if (is_root) state.largest = state.change;
 }
 
 // The end of a check, after `iterations` more.

@@ -41,10 +41,6 @@ __global__ void __launch_bounds__(block_x* block_y)
   if (checked) report(state, change);
 }
 
-__global__ void combine_kernel(State* state, int children, bool is_root) {
-  jacobi::combine(*state, children, is_root);
-}
-
 __global__ void decide_kernel(State* state, double tolerance, int iterations) {
   jacobi::decide(*state, tolerance, iterations);
 }
@@ -73,11 +69,6 @@ void sweep(void* stream, const Block& from, double* to, State* state, bool check
   CHECK_GPU(cudaGetLastError());
 }
 
-void combine(void* stream, State* state, int children, bool is_root) {
-  combine_kernel<<<1, 1, 0, static_cast<cudaStream_t>(stream)>>>(state, children, is_root);
-  CHECK_GPU(cudaGetLastError());
-}
-
 void decide(void* stream, State* state, double tolerance, int iterations) {
   decide_kernel<<<1, 1, 0, static_cast<cudaStream_t>(stream)>>>(state, tolerance, iterations);
   CHECK_GPU(cudaGetLastError());
@@ -87,7 +78,6 @@ void load() {
   cudaFuncAttributes attributes;
   for (const void* kernel : {reinterpret_cast<const void*>(&sweep_kernel<false>),
                              reinterpret_cast<const void*>(&sweep_kernel<true>),
-                             reinterpret_cast<const void*>(&combine_kernel),
                              reinterpret_cast<const void*>(&decide_kernel)})
     CHECK_GPU(cudaFuncGetAttributes(&attributes, kernel));
 }

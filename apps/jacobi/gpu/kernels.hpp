@@ -7,7 +7,6 @@ namespace penstock::jacobi::gpu {
 
 // `stream` is a cudaStream_t or hipStream_t. All throw where the launch fails.
 void sweep(void* stream, const Block& from, double* to, State* state, bool checked);
-void combine(void* stream, State* state, int children, bool is_root);
 void decide(void* stream, State* state, double tolerance, int iterations);
 
 // Before anything waits on the device, or is captured: a kernel's first launch may load it.
