@@ -16,6 +16,9 @@ std::unique_ptr<Exchange> make_exchange(Comm comm, const Options& options, Work&
     case Comm::mpi_datatype:
     case Comm::stream_datatype:
       throw std::logic_error("datatypes are the program's");
+    case Comm::stream_nccl:
+    case Comm::graph_nccl:
+      throw std::logic_error("what ranks combine is the program's");
     case Comm::stream:
       return make_stream_exchange(options, work);
     case Comm::stream_ready:

@@ -41,4 +41,13 @@ void fetch(DeviceKind device, void* to, const void* from, std::size_t bytes) {
     std::memcpy(to, from, bytes);
 }
 
+void store(DeviceKind device, Lane& lane, void* to, const void* from, std::size_t bytes) {
+  if (device == DeviceKind::host) {
+    std::memcpy(to, from, bytes);
+  } else {
+    gpu::enqueue_copy(lane.gpu_stream(), to, from, bytes);
+    lane.synchronize();
+  }
+}
+
 }  // namespace penstock::apps

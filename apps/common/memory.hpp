@@ -11,6 +11,8 @@
 
 namespace penstock::apps {
 
+class Lane;
+
 // What the program computes on, or what messages are sent from and received into, which on the host
 // is memory that Penstock's messages reach at once (PST_Alloc_mem).
 enum class Use { data, messages };
@@ -36,7 +38,9 @@ class Memory {
 Memory allocate(DeviceKind device, Use use, std::size_t bytes);
 // Of the host, and such that a GPU copies to and from it by itself.
 Memory allocate_pinned(std::size_t bytes);
-// Blocks until the copy is made: from the device's memory to the host's.
+// Both block until the copy is made: from the device's memory to the host's, and to it, behind the
+// lane's work.
 void fetch(DeviceKind device, void* to, const void* from, std::size_t bytes);
+void store(DeviceKind device, Lane& lane, void* to, const void* from, std::size_t bytes);
 
 }  // namespace penstock::apps

@@ -20,6 +20,7 @@ struct Variant {
   bool host_driven = false;
   bool datatypes = false;
   bool graph = false;
+  bool nccl = false;
   bool all_threads = false;
   bool by_name = false;
 };
@@ -35,6 +36,12 @@ constexpr std::array variants{
     Variant{.comm = Comm::stream_ready, .name = "stream-ready"},
     Variant{.comm = Comm::stream_datatype, .name = "stream-datatype", .datatypes = true},
     Variant{.comm = Comm::graph, .name = "graph", .graph = true},
+    Variant{.comm = Comm::stream_nccl, .name = "stream-nccl", .nccl = true, .by_name = true},
+    Variant{.comm = Comm::graph_nccl,
+            .name = "graph-nccl",
+            .graph = true,
+            .nccl = true,
+            .by_name = true},
     Variant{.comm = Comm::stream_rma, .name = "stream-rma", .by_name = true},
     Variant{.comm = Comm::stream_rma_batch, .name = "stream-rma-batch", .by_name = true},
     Variant{.comm = Comm::graph_rma, .name = "graph-rma", .graph = true, .by_name = true},
@@ -87,6 +94,10 @@ bool is_host_driven(Comm comm) {
 
 bool uses_datatypes(Comm comm) {
   return variant_of(comm).datatypes;
+}
+
+bool uses_nccl(Comm comm) {
+  return variant_of(comm).nccl;
 }
 
 bool needs_graphs(Comm comm) {

@@ -15,7 +15,8 @@ namespace penstock::apps {
 // anew or persistent, of datatypes that MPI packs, or as puts; or by the stream, with standard
 // sends, with ready sends, of datatypes, captured into a graph, as puts, as stores into the
 // neighbours' memory, or matched by MPI, sends alone or all (hpe), or by nobody, as both ends have
-// promised to enqueue all.
+// promised to enqueue all. Where NCCL stands in a name, what all ranks combine goes by NCCL, beside
+// messages of the stream.
 enum class Comm {
   mpi,
   mpi_waitany,
@@ -26,6 +27,8 @@ enum class Comm {
   stream_ready,
   stream_datatype,
   graph,
+  stream_nccl,
+  graph_nccl,
   stream_rma,
   stream_rma_batch,
   graph_rma,
@@ -42,11 +45,12 @@ const char* name_of(Comm comm);
 const char* name_of(DeviceKind device) noexcept;
 bool is_host_driven(Comm comm);
 bool uses_datatypes(Comm comm);  // in place of packing by the program
+bool uses_nccl(Comm comm);
 bool needs_graphs(Comm comm);
 // Enqueued messages need MPI_THREAD_MULTIPLE, which costs all that use MPI in the same run.
 bool needs_all_threads(Comm comm);
-// Windows, which not every machine serves, and enqueued messages are used only where --comm names
-// them.
+// Windows, which not every machine serves, enqueued messages and NCCL are used only where --comm
+// names them.
 bool is_asked_by_name(Comm comm);
 
 struct Options {

@@ -2,24 +2,13 @@
 #include "jacobi/field.hpp"
 
 #include <algorithm>
-#include <cstring>
 
-#include "common/gpu/gpu.hpp"
 #include "jacobi/gpu/kernels.hpp"
 
 namespace penstock::jacobi {
 namespace {
 
 using apps::DeviceKind;
-
-void put(DeviceKind device, apps::Lane& lane, void* to, const void* from, std::size_t bytes) {
-  if (device == DeviceKind::host) {
-    std::memcpy(to, from, bytes);
-  } else {
-    apps::gpu::enqueue_copy(lane.gpu_stream(), to, from, bytes);
-    lane.synchronize();
-  }
-}
 
 // Written so that the compiler turns it into vector instructions.
 void sweep_row(const double* now, const Block& block, double* __restrict next) {
@@ -92,11 +81,11 @@ void Field::load() {
     }
   }
   for (const std::size_t number : {0U, 1U}) {
-    put(device_, lane_, arrays_.as<double>().data() + number * array_cells_, array.data(),
-        array_cells_ * sizeof(double));
+    apps::store(device_, lane_, arrays_.as<double>().data() + number * array_cells_, array.data(),
+                array_cells_ * sizeof(double));
   }
   const std::vector<std::byte> zeros(state_.bytes());
-  put(device_, lane_, state_.data(), zeros.data(), zeros.size());
+  apps::store(device_, lane_, state_.data(), zeros.data(), zeros.size());
 }
 
 Field::View Field::cells(int iterations) const noexcept {
@@ -141,7 +130,7 @@ void Field::decide(int iterations) {
 }
 
 void Field::set_largest(double largest) {
-  put(device_, lane_, &state()->largest, &largest, sizeof largest);
+  apps::store(device_, lane_, &state()->largest, &largest, sizeof largest);
 }
 
 State Field::read_state() const {

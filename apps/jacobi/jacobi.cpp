@@ -5,7 +5,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <memory>
@@ -13,6 +12,7 @@
 #include "common/options.hpp"
 #include "common/samples.hpp"
 #include "common/table.hpp"
+#include "common/whole_grid.hpp"
 #include "jacobi/reference.hpp"
 #include "jacobi/solver.hpp"
 
@@ -24,37 +24,6 @@ struct Options : apps::Options {
   int rounds = 3;
   std::vector<apps::Comm> chosen;
 };
-
-// The whole grid on rank 0; elsewhere nothing. Collective.
-std::vector<double> collect(const std::vector<double>& mine, const halo::Grid<3>& grid) {
-  constexpr int tag = 202;
-  if (grid.rank() != 0) {
-    MPI_Send(mine.data(), static_cast<int>(mine.size()), MPI_DOUBLE, 0, tag, MPI_COMM_WORLD);
-    return {};
-  }
-  const auto cells = grid.cells();
-  std::vector<double> whole(static_cast<std::size_t>(cells[0] * cells[1] * cells[2]));
-  const auto view = halo::row_major<3>(whole.data(), cells);
-  const auto ranks = grid.ranks();
-  for (int rank = 0; rank < static_cast<int>(ranks[0] * ranks[1] * ranks[2]); ++rank) {
-    const auto block = grid.block(rank);
-    const auto first = grid.first(rank);
-    std::vector<double> theirs(static_cast<std::size_t>(block[0] * block[1] * block[2]));
-    if (rank == 0) {
-      theirs = mine;
-    } else {
-      MPI_Recv(theirs.data(), static_cast<int>(theirs.size()), MPI_DOUBLE, rank, tag,
-               MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    }
-    const auto from = halo::row_major<3>(theirs.data(), block);
-    for (std::ptrdiff_t i = 0; i < block[0]; ++i) {
-      for (std::ptrdiff_t j = 0; j < block[1]; ++j) {
-        std::copy_n(&from(i, j, 0), block[2], &view(first[0] + i, first[1] + j, first[2]));
-      }
-    }
-  }
-  return whole;
-}
 
 class Program {
  public:
@@ -85,7 +54,7 @@ class Program {
     const Reference expected = session_.is_root() ? solve_serially(options_.problem) : Reference{};
     bool right = true;
     for (const auto& solver : solvers_) {
-      const std::vector<double> cells = collect(solver->field().read(), grid_);
+      const std::vector<double> cells = apps::collect(solver->field().read(), grid_);
       if (session_.is_root()) right = is_equal(*solver, cells, expected) && right;
     }
     if (right && session_.is_root() && !options_.as_json) {

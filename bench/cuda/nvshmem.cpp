@@ -10,7 +10,7 @@
 #include <exception>
 
 #include "cuda_libraries.hpp"
-#include "library.hpp"
+#include "support/cuda/library.hpp"
 
 namespace penstock::bench {
 namespace {
@@ -69,7 +69,7 @@ struct Nvshmem {
 Nvshmem nvshmem;
 
 bool load_nvshmem(std::string& why_not) {
-  static Library library("libnvshmem_host.so.3");
+  static tool::Library library("libnvshmem_host.so.3");
   static const bool complete =
       library.find("nvshmemx_get_uniqueid", nvshmem.get_unique_id) &&
       library.find("nvshmemx_set_attr_uniqueid_args", nvshmem.set_attributes) &&

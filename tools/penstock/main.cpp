@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "bench.hpp"
+#include "cg/cg.hpp"
 #include "comb/comb.hpp"
 #include "faces/faces.hpp"
 #include "jacobi/jacobi.hpp"
@@ -45,6 +46,7 @@ void describe_command_line(CLI::App& app, Command& command) {
   penstock::life::add_life(app, command);
   penstock::faces::add_faces(app, command);
   penstock::jacobi::add_jacobi(app, command);
+  penstock::cg::add_cg(app, command);
   penstock::comb::add_comb(app, command);
   penstock::bench::add_bench(app, command);
   penstock::tool::add_plot(app, command);

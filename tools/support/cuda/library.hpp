@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace penstock::bench {
+namespace penstock::tool {
 
 class Library {
  public:
@@ -29,4 +29,4 @@ class Library {
   std::string why_not_;
 };
 
-}  // namespace penstock::bench
+}  // namespace penstock::tool

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nccl_library.hpp"
+#include "support/cuda/nccl_library.hpp"
 
 #include <mpi.h>
 
-#include "library.hpp"
+#include "support/cuda/library.hpp"
 
-namespace penstock::bench {
+namespace penstock::tool {
 
 const Nccl* load_nccl(std::string& why_not) {
   static Nccl nccl;
@@ -24,14 +24,18 @@ const Nccl* load_nccl(std::string& why_not) {
   return complete ? &nccl : nullptr;
 }
 
-NcclComm nccl_communicator(const Nccl& nccl, const Traffic& traffic) {
+NcclComm nccl_communicator(const Nccl& nccl) {
   static NcclComm comm = nullptr;
   if (comm != nullptr) return comm;
+  int rank = 0;
+  int ranks = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   NcclId id{};
-  if (traffic.rank == 0) nccl.check(nccl.get_unique_id(&id));
+  if (rank == 0) nccl.check(nccl.get_unique_id(&id));
   MPI_Bcast(&id, sizeof id, MPI_BYTE, 0, MPI_COMM_WORLD);
-  nccl.check(nccl.comm_init_rank(&comm, traffic.ranks, id, traffic.rank));
+  nccl.check(nccl.comm_init_rank(&comm, ranks, id, rank));
   return comm;
 }
 
-}  // namespace penstock::bench
+}  // namespace penstock::tool

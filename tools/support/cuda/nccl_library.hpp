@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the benchmarks need of NCCL. The declarations are those of its stable C interface.
+// What benchmarks and applications need of NCCL. The declarations are those of its stable C
+// interface.
 #pragma once
 
+#include <cstddef>
+#include <gpu_runtime.hpp>
 #include <stdexcept>
+#include <string>
 
-#include "cuda_check.hpp"
-#include "traffic.hpp"
-
-namespace penstock::bench {
+namespace penstock::tool {
 
 struct NcclId {
   char internal[128];
@@ -39,7 +40,7 @@ struct Nccl {
 // Null, with the reason, where there is none.
 const Nccl* load_nccl(std::string& why_not);
 
-// One for the process: making one takes a second or so. Collective.
-NcclComm nccl_communicator(const Nccl& nccl, const Traffic& traffic);
+// Of all ranks, one for the process: making one takes a second or so. Collective.
+NcclComm nccl_communicator(const Nccl& nccl);
 
-}  // namespace penstock::bench
+}  // namespace penstock::tool
