@@ -52,11 +52,13 @@ Bytes bytes_of(const void* buffer, MPI_Count count, MPI_Datatype type) {
   return {reinterpret_cast<std::byte*>(lowest), layout.bytes()};
 }
 
-// Where they lie; null: none has bytes.
+// Where they lie; null: none has bytes. Two elements are looked at, as one does not tell whether
+// the next one follows it without a gap.
 std::byte* take_blocks_of(const CollectiveBlocks& blocks, std::vector<Block>& all) {
   const bool empty = std::all_of(blocks.counts.begin(), blocks.counts.end(),
                                  [](MPI_Count count) { return count == 0; });
-  const Bytes element = empty ? Bytes{} : bytes_of(blocks.buffer, 1, blocks.type);
+  const Bytes two = empty ? Bytes{} : bytes_of(blocks.buffer, 2, blocks.type);
+  const std::size_t element = two.count / 2;
   for (std::size_t rank = 0; rank < blocks.counts.size(); ++rank) {
     const MPI_Count count = blocks.counts[rank];
     if (count < 0) throw Error(ErrorKind::argument, fmt::format("a count is negative: {}", count));
@@ -64,10 +66,10 @@ std::byte* take_blocks_of(const CollectiveBlocks& blocks, std::vector<Block>& al
     if (displacement < 0)
       throw Error(ErrorKind::unsupported,
                   fmt::format("a displacement is negative: {}", displacement));
-    all.push_back({static_cast<std::size_t>(displacement) * element.count,
-                   static_cast<std::size_t>(count) * element.count});
+    all.push_back({static_cast<std::size_t>(displacement) * element,
+                   static_cast<std::size_t>(count) * element});
   }
-  return element.lowest;
+  return two.lowest;
 }
 
 // ---- What each kind takes

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -147,6 +148,24 @@ TEST_F(CollectiveErrors, BlocksThatDoNotFit) {
                                 receives.data(), places.data(), MPI_INT, comm_, MPI_INFO_NULL,
                                 &request));
   expect_refused(request, PST_ERROR_TRUNCATE, "rank 0 has 4 bytes for rank");
+}
+
+// A block of one element has no gap in it, but the next block lies behind one.
+TEST_F(CollectiveErrors, BlocksOfElementsWithGaps) {
+  struct Pair {
+    double value;
+    int index;
+  };
+  const auto ranks = static_cast<std::size_t>(size());
+  const std::vector<MPI_Count> ones(ranks, 1);
+  std::vector<MPI_Aint> places(ranks);
+  std::iota(places.begin(), places.end(), MPI_Aint{0});
+  std::vector<Pair> in(ranks), out(ranks);
+  MPI_Request request;
+  EXPECT_PST(PST_Alltoallv_init(in.data(), ones.data(), places.data(), MPI_DOUBLE_INT, out.data(),
+                                ones.data(), places.data(), MPI_DOUBLE_INT, comm_, MPI_INFO_NULL,
+                                &request));
+  expect_refused(request, PST_ERROR_UNSUPPORTED, "its datatype has gaps");
 }
 
 // The order of matches is free, that of the collectives themselves is not.
