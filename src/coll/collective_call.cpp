@@ -169,13 +169,15 @@ const char* name_of(CollectiveKind kind) noexcept {
   return index < std::size(names) ? names[index] : "collective";
 }
 
-CollectiveCall::CollectiveCall(Arguments arguments)
-    : arguments_(std::move(arguments)),
-      id_(group::IdentityHash()
-              .add(arguments_.communicator->id)
-              .add("collective")
-              .add(arguments_.number)
-              .value()) {}
+CollectiveCall::CollectiveCall(Arguments arguments) : arguments_(std::move(arguments)) {}
+
+group::CommunicatorId CollectiveCall::id() const noexcept {
+  return group::IdentityHash()
+      .add(arguments_.communicator->id)
+      .add("collective")
+      .add(arguments_.number)
+      .value();
+}
 
 std::string CollectiveCall::label() const {
   return fmt::format("{} {} ({}, {} bytes)", name_of(arguments_.kind), arguments_.number,

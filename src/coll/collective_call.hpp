@@ -45,7 +45,7 @@ class CollectiveCall final : public core::Collective {
   explicit CollectiveCall(Arguments arguments);
 
   std::string label() const override;
-  const group::CommunicatorId& id() const noexcept override { return id_; }
+  group::CommunicatorId id() const noexcept override;
   int rank() const noexcept override { return arguments_.communicator->rank; }
   const std::vector<int>& members() const noexcept override { return arguments_.members; }
   std::unique_ptr<core::CollectiveOffer> offer() const override;
@@ -57,7 +57,6 @@ class CollectiveCall final : public core::Collective {
   Shape shape() const;
 
   const Arguments arguments_;
-  const group::CommunicatorId id_;
 };
 
 }  // namespace penstock::coll

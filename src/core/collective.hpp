@@ -55,8 +55,9 @@ class Collective {
 
   // "allreduce (MPI_COMM_WORLD, 8 bytes)"
   virtual std::string label() const = 0;
-  // Of all members alike, and of no other collective or communicator.
-  virtual const group::CommunicatorId& id() const noexcept = 0;
+  // Of all members alike, and of no other collective or communicator: asked for at the match,
+  // before which the communicator may have none.
+  virtual group::CommunicatorId id() const noexcept = 0;
   // Its place among the collectives that one call waits for, the same on all members.
   std::uint64_t turn() const noexcept { return std::hash<group::CommunicatorId>()(id()) >> 1; }
   virtual int rank() const noexcept = 0;                         // ours

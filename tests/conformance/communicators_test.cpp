@@ -9,6 +9,7 @@
 #include <deque>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/endpoint.hpp"
@@ -360,6 +361,30 @@ TEST(Communicators, AChildOfAnUnknownOneIsUnknown) {
   EXPECT_PST(PST_Comm_attach(child));
   traffic.match_and_check();
   MPI_Comm_free(&parent);
+}
+
+// Two at once, which nothing but their attachments tells apart.
+TEST(Communicators, AttachCuresCollectivesThatWereMadeBefore) {
+  MPI_Comm comms[2];
+  MPI_Request requests[2];
+  int sums[2];
+  for (int i = 0; i < 2; ++i) {
+    comms[i] = hidden_dup(MPI_COMM_WORLD);
+    sums[i] = rank() + 100 * i;
+    EXPECT_PST(PST_Allreduce_init(MPI_IN_PLACE, &sums[i], 1, MPI_INT, MPI_SUM, comms[i],
+                                  MPI_INFO_NULL, &requests[i]));
+  }
+  for (const MPI_Comm comm : comms) EXPECT_PST(PST_Comm_attach(comm));
+  if (rank() % 2 == 1) std::swap(requests[0], requests[1]);
+  ASSERT_PST(PST_Matchall(2, requests, MPI_STATUSES_IGNORE));
+  Lane lane;
+  EXPECT_PST(PST_Enqueue_runall(lane.queue(), 2, requests));
+  lane.finish();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(sums[i], size() * (size() - 1) / 2 + 100 * i * size());
+    EXPECT_PST(PST_Request_free(&requests[i]));
+    MPI_Comm_free(&comms[i]);
+  }
 }
 
 TEST(Communicators, AttachOfAnIntercommunicator) {

@@ -101,7 +101,7 @@ class OfficeCollective final : public Collective {
   OfficeCollective(int rank, std::uint64_t number, int count)
       : rank_(rank), id_{number, number * 7919}, count_(count) {}
   std::string label() const override { return "collective " + std::to_string(id_.high); }
-  const group::CommunicatorId& id() const noexcept override { return id_; }
+  group::CommunicatorId id() const noexcept override { return id_; }
   int rank() const noexcept override { return rank_; }
   const std::vector<int>& members() const noexcept override { return all_members; }
   std::unique_ptr<CollectiveOffer> offer() const override {
