@@ -83,6 +83,8 @@ void take_reduction(const CollectiveArguments& from, coll::Arguments& to) {
   const bool scatters = from.kind == CollectiveKind::reduce_scatter_block;
   const MPI_Count input = scatters ? ranks * from.receive.count : from.receive.count;
   const bool has_output = from.kind != CollectiveKind::reduce || to.communicator->rank == from.root;
+  if (to.in_place && !has_output)
+    throw Error(ErrorKind::argument, "MPI_IN_PLACE stands for the root's input alone");
   if (!to.in_place) to.memory.input = bytes_of(from.send.buffer, input, from.receive.type).lowest;
   if (has_output)
     to.memory.output =

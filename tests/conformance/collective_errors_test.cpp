@@ -84,6 +84,13 @@ TEST_F(CollectiveErrors, AnotherRoot) {
   expect_refused(request, PST_ERROR_ARGUMENT, "the root");
 }
 
+TEST_F(CollectiveErrors, AReductionInPlaceWhereThereIsNoResult) {
+  MPI_Request request;
+  EXPECT_PST(PST_Reduce_init(rank() == 0 || last() ? MPI_IN_PLACE : data_.data(), data_.data(), 1,
+                             MPI_DOUBLE, MPI_SUM, 0, comm_, MPI_INFO_NULL, &request));
+  expect_refused(request, PST_ERROR_ARGUMENT, "the root's input alone");
+}
+
 TEST_F(CollectiveErrors, ATypeAndAnOperationThatAreNotServed) {
   expect_refused(allreduce(4, last() ? MPI_CHAR : MPI_INT, MPI_SUM), PST_ERROR_UNSUPPORTED,
                  "rank " + std::to_string(size() - 1));
