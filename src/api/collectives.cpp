@@ -16,6 +16,7 @@
 #include "core/recording.hpp"
 #include "core/registry.hpp"
 #include "core/transports.hpp"
+#include "datatype/numbers.hpp"
 #include "device/gpu.hpp"
 #include "group/mpi_communicator.hpp"
 #include "group/mpi_handle.hpp"
@@ -66,8 +67,8 @@ std::byte* take_blocks_of(const CollectiveBlocks& blocks, std::vector<Block>& al
     if (displacement < 0)
       throw Error(ErrorKind::unsupported,
                   fmt::format("a displacement is negative: {}", displacement));
-    all.push_back({static_cast<std::size_t>(displacement) * element,
-                   static_cast<std::size_t>(count) * element});
+    all.push_back({static_cast<std::size_t>(datatype::product(displacement, element)),
+                   static_cast<std::size_t>(datatype::product(count, element))});
   }
   return two.lowest;
 }
@@ -81,7 +82,7 @@ void take_reduction(const CollectiveArguments& from, coll::Arguments& to) {
   to.count = static_cast<std::size_t>(from.receive.count);
   const auto ranks = static_cast<MPI_Count>(to.members.size());
   const bool scatters = from.kind == CollectiveKind::reduce_scatter_block;
-  const MPI_Count input = scatters ? ranks * from.receive.count : from.receive.count;
+  const MPI_Count input = datatype::product(scatters ? ranks : 1, from.receive.count);
   const bool has_output = from.kind != CollectiveKind::reduce || to.communicator->rank == from.root;
   if (to.in_place && !has_output)
     throw Error(ErrorKind::argument, "MPI_IN_PLACE stands for the root's input alone");
@@ -95,13 +96,14 @@ void take_reduction(const CollectiveArguments& from, coll::Arguments& to) {
 // A block of each rank for each, or for all.
 void take_blocks(const CollectiveArguments& from, coll::Arguments& to) {
   const auto ranks = static_cast<MPI_Count>(to.members.size());
-  const Bytes output = bytes_of(from.receive.buffer, ranks * from.receive.count, from.receive.type);
+  const Bytes output = bytes_of(from.receive.buffer, datatype::product(ranks, from.receive.count),
+                                from.receive.type);
   to.memory.output = output.lowest;
   to.count = output.count / to.members.size();
   if (to.in_place) return;
   const bool one_block = from.kind == CollectiveKind::allgather;
   const Bytes input = bytes_of(
-      from.send.buffer, one_block ? from.send.count : ranks * from.send.count, from.send.type);
+      from.send.buffer, datatype::product(one_block ? 1 : ranks, from.send.count), from.send.type);
   to.memory.input = input.lowest;
   const std::size_t sent = one_block ? input.count : input.count / to.members.size();
   if (sent != to.count)
