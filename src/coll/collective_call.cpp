@@ -138,7 +138,7 @@ class Part final : public core::CollectivePart {
   }
   std::string algorithm() const override { return algorithm_; }
   std::unique_ptr<transport::Plan> make_plan(
-      std::vector<std::unique_ptr<transport::Plan>> ends) override {
+      std::vector<std::unique_ptr<transport::Plan>>&& ends) override {
     return std::make_unique<ScheduledPlan>(algorithm_, schedule_, std::move(steps_),
                                            std::move(ends));
   }

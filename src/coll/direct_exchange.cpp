@@ -65,7 +65,7 @@ class DirectPart final : public core::CollectivePart {
   std::string algorithm() const override { return algorithm_; }
   std::string transport() const override { return transport_; }
   std::unique_ptr<transport::Plan> make_plan(
-      std::vector<std::unique_ptr<transport::Plan>> /*ends*/) override {
+      std::vector<std::unique_ptr<transport::Plan>>&& /*ends*/) override {
     return std::move(plan_);
   }
   void close() noexcept override {

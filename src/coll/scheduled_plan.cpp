@@ -11,23 +11,23 @@ using transport::Plan;
 
 ScheduledPlan::ScheduledPlan(std::string algorithm, std::shared_ptr<const Schedule> schedule,
                              std::unique_ptr<LocalSteps> steps,
-                             std::vector<std::unique_ptr<Plan>> ends)
+                             std::vector<std::unique_ptr<Plan>>&& ends)
     : algorithm_(std::move(algorithm)),
       schedule_(std::move(schedule)),
       steps_(std::move(steps)),
-      ends_(std::move(ends)),
       phases_(schedule_->phases.size()) {
   std::size_t end = 0;
   for (std::size_t phase = 0; phase < phases_.size(); ++phase) {
     for (const Receive& receive : schedule_->phases[phase].receives) {
-      phases_[receive.start].receives.push_back(ends_[end].get());
-      phases_[phase].waited.push_back(ends_[end++].get());
+      phases_[receive.start].receives.push_back(ends[end].get());
+      phases_[phase].waited.push_back(ends[end++].get());
     }
   }
   for (std::size_t phase = 0; phase < phases_.size(); ++phase)
     for (std::size_t sends = schedule_->phases[phase].sends.size(); sends > 0; --sends)
-      phases_[phase].sends.push_back(ends_[end++].get());
+      phases_[phase].sends.push_back(ends[end++].get());
   while (first_wait_ < phases_.size() && phases_[first_wait_].empty()) ++first_wait_;
+  ends_ = std::move(ends);  // last: nothing throws behind it
 }
 
 void ScheduledPlan::check_stream(const device::Stream& stream) const {

@@ -18,10 +18,10 @@ namespace penstock::coll {
 class ScheduledPlan final : public transport::Plan {
  public:
   // `steps`: null where there are none. `ends`: of the receives of all phases in their order, then
-  // of the sends.
+  // of the sends; where it throws, they are the caller's still.
   ScheduledPlan(std::string algorithm, std::shared_ptr<const Schedule> schedule,
                 std::unique_ptr<LocalSteps> steps,
-                std::vector<std::unique_ptr<transport::Plan>> ends);
+                std::vector<std::unique_ptr<transport::Plan>>&& ends);
 
   void check_stream(const device::Stream& stream) const override;
   // Goes on until something must be waited for.
@@ -60,7 +60,7 @@ class ScheduledPlan final : public transport::Plan {
   const std::string algorithm_;
   const std::shared_ptr<const Schedule> schedule_;
   const std::unique_ptr<LocalSteps> steps_;
-  const std::vector<std::unique_ptr<transport::Plan>> ends_;
+  std::vector<std::unique_ptr<transport::Plan>> ends_;
   std::vector<Messages> phases_;
   std::size_t first_wait_ = 0;  // the first phase with messages
   Closing closing_;

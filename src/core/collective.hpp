@@ -34,9 +34,9 @@ class CollectivePart {
   virtual const std::vector<CollectiveMessage>& messages() const noexcept = 0;
   virtual std::string algorithm() const = 0;
   virtual std::string transport() const { return "self"; }  // where there are no messages
-  // `ends`: the matched ends of the messages, in their order.
+  // `ends`: the matched ends of the messages, in their order. Where it throws it has taken none.
   virtual std::unique_ptr<transport::Plan> make_plan(
-      std::vector<std::unique_ptr<transport::Plan>> ends) = 0;
+      std::vector<std::unique_ptr<transport::Plan>>&& ends) = 0;
   // All are ready, but this member has left: the others hear of it, beside what its ends tell them.
   virtual void close() noexcept {}
 };

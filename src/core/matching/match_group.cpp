@@ -252,21 +252,23 @@ void MatchGroup::complete(Members::iterator place) {
   Member& member = place->second;
   member.agreed = true;
   attempt(*member.request, member.job, [&] {
-    std::vector<std::unique_ptr<transport::Plan>> ends;
     std::string transport = member.part->transport();
+    member.ends.reserve(member.messages.size());
     for (const auto& message : member.messages) {
-      ends.push_back(message->release_plan());
+      member.ends.push_back(message->release_plan());
       transport = message->transport();
     }
     MatchResult result;
     result.algorithm = member.part->algorithm();
-    member.request->take_match(result, member.part->make_plan(std::move(ends)), transport);
+    member.request->take_match(result, member.part->make_plan(std::move(member.ends)), transport);
     const Member done = std::move(members_.extract(place).mapped());
     jobs_.succeed(*done.request, *done.job);
   });
 }
 
+// The others have theirs where all had agreed, and hear that ours are gone.
 void MatchGroup::end_messages(Member& member, const Error& why) {
+  for (const auto& end : member.ends) end->close();
   if (!member.matching) return;
   for (const auto& message : member.messages) {
     if (member.matching->open.count(message.get()) == 0) {

@@ -52,9 +52,10 @@ class MatchGroup final : public MatchSide {
     std::unique_ptr<CollectiveOffer> offer;  // until the choice
     std::unique_ptr<CollectivePart> part;    // since then
     std::vector<std::unique_ptr<MatchedRequest>> messages;
-    std::shared_ptr<MatchJob> matching;  // of the messages
-    bool told = false;                   // that it is ready
-    bool agreed = false;                 // all are
+    std::shared_ptr<MatchJob> matching;                  // of the messages
+    std::vector<std::unique_ptr<transport::Plan>> ends;  // of the messages, until the plan has them
+    bool told = false;                                   // that it is ready
+    bool agreed = false;                                 // all are
   };
   struct Seat {
     int process = -1;  // world rank; -1: it has not joined

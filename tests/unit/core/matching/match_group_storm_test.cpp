@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <deque>
 #include <map>
+#include <new>
 #include <numeric>
 #include <random>
 #include <thread>
@@ -52,6 +53,7 @@ struct Parts {
 };
 std::map<std::uint32_t, Parts> parts_of;  // by the number of the choice
 std::uint32_t choices = 0;
+bool no_memory_for_a_plan = false;  // for the next one
 
 // Each member sends to each of the others, twice.
 class AllToAll final : public CollectivePart {
@@ -69,7 +71,8 @@ class AllToAll final : public CollectivePart {
   std::string algorithm() const override { return "pigeons"; }
   void close() noexcept override { told_ = true; }
   std::unique_ptr<transport::Plan> make_plan(
-      std::vector<std::unique_ptr<transport::Plan>> ends) override {
+      std::vector<std::unique_ptr<transport::Plan>>&& ends) override {
+    if (std::exchange(no_memory_for_a_plan, false)) throw std::bad_alloc();
     told_ = true;
     ++parts_.plans;
     return std::make_unique<NoPlan>(std::move(ends));
@@ -302,6 +305,26 @@ TEST(MatchGroup, MembersThatDifferFailAlike) {
     EXPECT_EQ(jobs[static_cast<std::size_t>(rank)]->error->kind(), ErrorKind::truncate);
     EXPECT_TRUE(is_unmatched(*requests[static_cast<std::size_t>(rank)]));
   }
+}
+
+// The others have theirs, and hear of it by each message.
+TEST(MatchGroup, AMemberWithoutMemoryForItsPlanClosesWhatOthersUse) {
+  Office office;
+  Clerk zero(0, members, office), one(1, members, office), two(2, members, office);
+  Clerk* const clerks[] = {&zero, &one, &two};
+  std::vector<std::unique_ptr<MatchedRequest>> requests;
+  std::vector<std::shared_ptr<MatchJob>> jobs;
+  for (int rank = 0; rank < members; ++rank) {
+    requests.push_back(collective(rank, 10));
+    jobs.push_back(clerks[rank]->begin({requests.back().get()}));
+  }
+  no_memory_for_a_plan = true;  // member 0 hears the verdict first
+  for (int round = 0; round < 20; ++round)
+    for (Clerk* clerk : clerks) clerk->matcher->drive();
+  ASSERT_TRUE(jobs[0]->error);
+  EXPECT_EQ(jobs[0]->error->kind(), ErrorKind::resources);
+  EXPECT_TRUE(requests[1]->matched() && requests[2]->matched());
+  EXPECT_EQ(zero.pigeons.closed, 8) << "two messages from and to each of the others";
 }
 
 // A member dies between its Join and the verdict: the others hear of it by themselves.
