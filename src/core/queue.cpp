@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
-#include <vector>
 
 #include "base/log.hpp"
 #include "core/request_error.hpp"
@@ -169,37 +169,29 @@ void Queue::trigger(StreamOperation& operation) {
           [this](StreamOperation& each) { each.enqueue_start(*stream_, each.started_in, *this); });
 }
 
-namespace {
-
 // The waits of one call. That of a collective carries out all that comes behind its start, and
 // needs that of all members: those come first, in an order that is the same everywhere. Other waits
-// end without the peer's.
-class InTurn {
- public:
-  InTurn(std::size_t count, StreamOperation* const* operations) : operations_(operations) {
-    const auto has_turn = [](const StreamOperation* each) {
-      return each->wait_turn != StreamOperation::last_turn;
-    };
-    if (count < 2 || std::none_of(operations, operations + count, has_turn)) return;
-    sorted_.assign(operations, operations + count);
-    std::stable_sort(sorted_.begin(), sorted_.end(),
-                     [](const StreamOperation* a, const StreamOperation* b) {
-                       return a->wait_turn < b->wait_turn;
-                     });
-    operations_ = sorted_.data();
-  }
-  StreamOperation* const* operations() const noexcept { return operations_; }
-
- private:
-  StreamOperation* const* operations_;
-  std::vector<StreamOperation*> sorted_;
-};
-
-}  // namespace
+// end without the peer's, and keep theirs. Takes memory only where they are more than ever before.
+StreamOperation* const* Queue::in_turn(std::size_t count, StreamOperation* const* operations) {
+  const auto has_turn = [](const StreamOperation* each) {
+    return each->wait_turn != StreamOperation::last_turn;
+  };
+  StreamOperation* const* const end = operations + count;
+  if (count < 2 || std::none_of(operations, end, has_turn)) return operations;
+  in_turn_.clear();
+  in_turn_.reserve(count);
+  std::copy_if(operations, end, std::back_inserter(in_turn_), has_turn);
+  std::sort(in_turn_.begin(), in_turn_.end(),
+            [](const StreamOperation* a, const StreamOperation* b) {
+              return a->wait_turn < b->wait_turn;
+            });
+  std::remove_copy_if(operations, end, std::back_inserter(in_turn_), has_turn);
+  return in_turn_.data();
+}
 
 void Queue::wait(std::size_t count, StreamOperation* const* operations) {
   raise();
-  enqueue_waits(count, InTurn(count, operations).operations());
+  enqueue_waits(count, in_turn(count, operations));
 }
 
 void Queue::enqueue_waits(std::size_t count, StreamOperation* const* operations) {
@@ -246,11 +238,11 @@ void Queue::run(std::size_t count, StreamOperation* const* operations) {
   raise();
   if (count == 0) return;
   stream_->make_room(3 * count);
-  const InTurn waits(count, operations);
+  StreamOperation* const* const waits = in_turn(count, operations);
   const Running running(count, operations);
   start(count, operations);
   try {
-    enqueue_waits(count, waits.operations());
+    enqueue_waits(count, waits);
   } catch (const Error& error) {
     fail(error);
     throw;

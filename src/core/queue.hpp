@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/no_copy.hpp"
@@ -134,6 +135,7 @@ class Queue final : public transport::Sink {
     else
       stream_->flush();
   }
+  StreamOperation* const* in_turn(std::size_t count, StreamOperation* const* operations);
   void enqueue_waits(std::size_t count, StreamOperation* const* operations);
   void enqueue_outstanding();
   std::optional<RequestError> forget_captured();  // the last of them, null: there were none
@@ -161,6 +163,7 @@ class Queue final : public transport::Sink {
   StreamOperation* first_ = nullptr;
   StreamOperation* last_ = nullptr;
   std::size_t outstanding_ = 0;                // of these, how many end with the queue
+  std::vector<StreamOperation*> in_turn_;      // those that the last call waited for
   std::unique_ptr<QueueCompanion> companion_;  // replaced under the lock, as reports read it
   mutable std::mutex blocked_mutex_;
   std::optional<BlockedWait> blocked_;

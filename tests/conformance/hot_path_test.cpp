@@ -194,6 +194,28 @@ TEST(HotPath, CollectivesTakeNoLockNoAllocationNoSystemCallInTheSteadyState) {
   }
 }
 
+// Their waits are put in order.
+TEST(HotPath, SeveralCollectivesInACallTakeNoLockNoAllocationNoSystemCallInTheSteadyState) {
+  if (!can_count()) GTEST_SKIP() << "not under a sanitizer";
+  constexpr int epochs = 1000, commands = 50 * epochs;
+  double sums[4] = {};
+  MPI_Request requests[4];
+  for (int i = 0; i < 4; ++i)
+    ASSERT_PST(PST_Allreduce_init(MPI_IN_PLACE, &sums[i], 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD,
+                                  MPI_INFO_NULL, &requests[i]));
+  ASSERT_PST(PST_Matchall(4, requests, MPI_STATUSES_IGNORE));
+  Lane lane;
+  grow(lane, commands + 2000);
+  Activity first_caller, first_worker, caller, worker;
+  int wrong = 0;
+  const auto run_all = [&] { wrong += PST_Enqueue_runall(lane.queue(), 4, requests); };
+  run_counted(lane, 1, first_caller, first_worker, run_all);
+  run_counted(lane, epochs, caller, worker, run_all);
+  EXPECT_EQ(wrong, 0);
+  expect_steady(caller, worker, commands);
+  for (MPI_Request& request : requests) EXPECT_PST(PST_Request_free(&request));
+}
+
 // Exchanges by enqueued messages, each with a trigger and a wait, while the stream is held. Counts
 // on the caller's thread: on the stream's MPI does what it does.
 void enqueue_counted(EnqueueLane& lane, int exchanges, Activity& caller) {
