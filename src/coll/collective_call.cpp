@@ -179,6 +179,13 @@ group::CommunicatorId CollectiveCall::id() const noexcept {
       .value();
 }
 
+// By communicator, then by number, which may come round.
+std::uint64_t CollectiveCall::turn() const noexcept {
+  constexpr unsigned number_bits = 24;
+  const std::uint64_t number = arguments_.number & ((std::uint64_t{1} << number_bits) - 1);
+  return arguments_.communicator->id.low >> (number_bits + 1) << number_bits | number;
+}
+
 std::string CollectiveCall::label() const {
   return fmt::format("{} {} ({}, {} bytes)", name_of(arguments_.kind), arguments_.number,
                      arguments_.communicator->name, arguments_.count * arguments_.element);

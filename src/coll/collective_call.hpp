@@ -46,6 +46,7 @@ class CollectiveCall final : public core::Collective {
 
   std::string label() const override;
   group::CommunicatorId id() const noexcept override;
+  std::uint64_t turn() const noexcept override;
   int rank() const noexcept override { return arguments_.communicator->rank; }
   const std::vector<int>& members() const noexcept override { return arguments_.members; }
   std::unique_ptr<core::CollectiveOffer> offer() const override;

@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -58,8 +57,9 @@ class Collective {
   // Of all members alike, and of no other collective or communicator: asked for at the match,
   // before which the communicator may have none.
   virtual group::CommunicatorId id() const noexcept = 0;
-  // Its place among the collectives that one call waits for, the same on all members.
-  std::uint64_t turn() const noexcept { return std::hash<group::CommunicatorId>()(id()) >> 1; }
+  // Its place among the collectives that one call waits for, the same on all members: those of a
+  // communicator come as they have been made.
+  virtual std::uint64_t turn() const noexcept = 0;
   virtual int rank() const noexcept = 0;                         // ours
   virtual const std::vector<int>& members() const noexcept = 0;  // ranks in MPI_COMM_WORLD
   // The collective outlives its offers' prepare().

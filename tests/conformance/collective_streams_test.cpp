@@ -293,6 +293,36 @@ TEST(Collectives, WaitsOfOneCallComeInAnyOrder) {
   for (MPI_Request& request : requests) EXPECT_PST(PST_Request_free(&request));
 }
 
+// Some ranks wait for all at once, the others for one after the other as they have been made.
+TEST(Collectives, WaitsOfOneCallComeAsCollectivesHaveBeenMade) {
+  constexpr std::size_t each = 6;
+  constexpr std::size_t count = 1000;
+  const AlgorithmInfo info("two-shot");
+  Lane lane;
+  GuardedBlock data(each * count * sizeof(int), false);
+  std::vector<MPI_Request> requests(each);
+  for (std::size_t i = 0; i < each; ++i)
+    EXPECT_PST(PST_Allreduce_init(MPI_IN_PLACE, data.address() + i * count * sizeof(int), count,
+                                  MPI_INT, MPI_SUM, MPI_COMM_WORLD, info.get(), &requests[i]));
+  EXPECT_PST(PST_Matchall(each, requests.data(), MPI_STATUSES_IGNORE));
+  std::vector<MPI_Request> turned(requests.rbegin(), requests.rend());
+  for (int round = 0; round < 6; ++round) {
+    std::fill_n(data.numbers<int>(), each * count, rank() + round);
+    data.to_device();
+    EXPECT_PST(PST_Enqueue_startall(lane.queue(), each, turned.data()));
+    if ((rank() + round) % 2 == 0)
+      for (MPI_Request& request : requests) EXPECT_PST(PST_Enqueue_wait(lane.queue(), &request));
+    else if (round % 3 == 0)
+      EXPECT_PST(PST_Enqueue_waitall(lane.queue(), each, turned.data()));
+    lane.finish();
+    data.from_device();
+    const int sum = size() * (size() - 1) / 2 + size() * round;
+    EXPECT_EQ(std::count(data.numbers<int>(), data.numbers<int>() + each * count, sum),
+              static_cast<std::ptrdiff_t>(each * count));
+  }
+  for (MPI_Request& request : requests) EXPECT_PST(PST_Request_free(&request));
+}
+
 TEST(Collectives, TellTheirAlgorithm) {
   GuardedBlock value(sizeof(int), false);
   MPI_Request request;

@@ -105,6 +105,7 @@ class OfficeCollective final : public Collective {
       : rank_(rank), id_{number, number * 7919}, count_(count) {}
   std::string label() const override { return "collective " + std::to_string(id_.high); }
   group::CommunicatorId id() const noexcept override { return id_; }
+  std::uint64_t turn() const noexcept override { return id_.high; }
   int rank() const noexcept override { return rank_; }
   const std::vector<int>& members() const noexcept override { return all_members; }
   std::unique_ptr<CollectiveOffer> offer() const override {
