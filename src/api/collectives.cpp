@@ -39,6 +39,10 @@ struct Bytes {
 };
 
 Bytes bytes_of(const void* buffer, MPI_Count count, MPI_Datatype type) {
+  if (buffer == MPI_IN_PLACE)
+    throw Error(ErrorKind::argument,
+                "MPI_IN_PLACE stands where a buffer must be: pass it as the send buffer, of a "
+                "reduce on the root alone, and of a broadcast nowhere");
   if (count < 0) throw Error(ErrorKind::argument, fmt::format("the count is negative: {}", count));
   const group::MpiLayout layout(type, count);
   if (!layout.refusal().empty()) throw Error(ErrorKind::argument, layout.refusal());
@@ -84,12 +88,11 @@ void take_reduction(const CollectiveArguments& from, coll::Arguments& to) {
   const bool scatters = from.kind == CollectiveKind::reduce_scatter_block;
   const MPI_Count input = datatype::product(scatters ? ranks : 1, from.receive.count);
   const bool has_output = from.kind != CollectiveKind::reduce || to.communicator->rank == from.root;
-  if (to.in_place && !has_output)
-    throw Error(ErrorKind::argument, "MPI_IN_PLACE stands for the root's input alone");
-  if (!to.in_place) to.memory.input = bytes_of(from.send.buffer, input, from.receive.type).lowest;
+  const bool reads_output = to.in_place && has_output;
+  if (!reads_output) to.memory.input = bytes_of(from.send.buffer, input, from.receive.type).lowest;
   if (has_output)
     to.memory.output =
-        bytes_of(from.receive.buffer, to.in_place ? input : from.receive.count, from.receive.type)
+        bytes_of(from.receive.buffer, reads_output ? input : from.receive.count, from.receive.type)
             .lowest;
 }
 

@@ -84,11 +84,22 @@ TEST_F(CollectiveErrors, AnotherRoot) {
   expect_refused(request, PST_ERROR_ARGUMENT, "the root");
 }
 
-TEST_F(CollectiveErrors, AReductionInPlaceWhereThereIsNoResult) {
+// A frequent slip: only the root of a reduce may have it.
+TEST_F(CollectiveErrors, InPlaceOnARankThatIsNoRoot) {
   MPI_Request request;
-  EXPECT_PST(PST_Reduce_init(rank() == 0 || last() ? MPI_IN_PLACE : data_.data(), data_.data(), 1,
-                             MPI_DOUBLE, MPI_SUM, 0, comm_, MPI_INFO_NULL, &request));
-  expect_refused(request, PST_ERROR_ARGUMENT, "the root's input alone");
+  EXPECT_PST(PST_Reduce_init(MPI_IN_PLACE, data_.data(), 4, MPI_INT, MPI_SUM, 0, comm_,
+                             MPI_INFO_NULL, &request));
+  expect_refused(request, PST_ERROR_ARGUMENT, "rank 1: MPI_IN_PLACE");
+}
+
+TEST_F(CollectiveErrors, InPlaceWhereABufferMustBe) {
+  MPI_Request request;
+  EXPECT_PST(PST_Bcast_init(last() ? MPI_IN_PLACE : data_.data(), 4, MPI_INT, 0, comm_,
+                            MPI_INFO_NULL, &request));
+  expect_refused(request, PST_ERROR_ARGUMENT, "MPI_IN_PLACE");
+  EXPECT_PST(PST_Allreduce_init(data_.data(), last() ? MPI_IN_PLACE : data_.data() + 8, 4, MPI_INT,
+                                MPI_SUM, comm_, MPI_INFO_NULL, &request));
+  expect_refused(request, PST_ERROR_ARGUMENT, "MPI_IN_PLACE");
 }
 
 TEST_F(CollectiveErrors, ATypeAndAnOperationThatAreNotServed) {
