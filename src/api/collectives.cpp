@@ -71,22 +71,27 @@ std::byte* take_blocks_of(const CollectiveBlocks& blocks, std::vector<Block>& al
     if (displacement < 0)
       throw Error(ErrorKind::unsupported,
                   fmt::format("a displacement is negative: {}", displacement));
-    all.push_back({static_cast<std::size_t>(datatype::product(displacement, element)),
-                   static_cast<std::size_t>(datatype::product(count, element))});
+    const auto offset = datatype::product(displacement, element);
+    const auto bytes = datatype::product(count, element);
+    datatype::sum(offset, bytes);  // the end of the block is an address, too
+    all.push_back({static_cast<std::size_t>(offset), static_cast<std::size_t>(bytes)});
   }
   return two.lowest;
 }
 
 // ---- What each kind takes
 
+// As many elements for each member; a negative count stays as it was given.
+MPI_Count for_each_member(MPI_Count count, const coll::Arguments& of) {
+  return count < 0 ? count : datatype::product(count, of.members.size());
+}
+
 void take_reduction(const CollectiveArguments& from, coll::Arguments& to) {
   to.combination.element = element_of(from.receive.type, "a reduction");
   to.combination.reduction = reduction_of(from.op, to.combination.element, "a reduction takes");
   to.element = basic_type(from.receive.type)->bytes;
-  to.count = static_cast<std::size_t>(from.receive.count);
-  const auto ranks = static_cast<MPI_Count>(to.members.size());
   const bool scatters = from.kind == CollectiveKind::reduce_scatter_block;
-  const MPI_Count input = datatype::product(scatters ? ranks : 1, from.receive.count);
+  const MPI_Count input = scatters ? for_each_member(from.receive.count, to) : from.receive.count;
   const bool has_output = from.kind != CollectiveKind::reduce || to.communicator->rank == from.root;
   const bool reads_output = to.in_place && has_output;
   if (!reads_output) to.memory.input = bytes_of(from.send.buffer, input, from.receive.type).lowest;
@@ -94,19 +99,20 @@ void take_reduction(const CollectiveArguments& from, coll::Arguments& to) {
     to.memory.output =
         bytes_of(from.receive.buffer, reads_output ? input : from.receive.count, from.receive.type)
             .lowest;
+  to.count = static_cast<std::size_t>(from.receive.count);  // known to be none below 0
 }
 
 // A block of each rank for each, or for all.
 void take_blocks(const CollectiveArguments& from, coll::Arguments& to) {
-  const auto ranks = static_cast<MPI_Count>(to.members.size());
-  const Bytes output = bytes_of(from.receive.buffer, datatype::product(ranks, from.receive.count),
-                                from.receive.type);
+  const Bytes output =
+      bytes_of(from.receive.buffer, for_each_member(from.receive.count, to), from.receive.type);
   to.memory.output = output.lowest;
   to.count = output.count / to.members.size();
   if (to.in_place) return;
   const bool one_block = from.kind == CollectiveKind::allgather;
-  const Bytes input = bytes_of(
-      from.send.buffer, datatype::product(one_block ? 1 : ranks, from.send.count), from.send.type);
+  const Bytes input =
+      bytes_of(from.send.buffer, one_block ? from.send.count : for_each_member(from.send.count, to),
+               from.send.type);
   to.memory.input = input.lowest;
   const std::size_t sent = one_block ? input.count : input.count / to.members.size();
   if (sent != to.count)

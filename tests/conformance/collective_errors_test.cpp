@@ -186,22 +186,27 @@ TEST_F(CollectiveErrors, BlocksOfElementsWithGaps) {
   expect_refused(request, PST_ERROR_UNSUPPORTED, "its datatype has gaps");
 }
 
-// With four ranks a product that wraps around is nothing at all, with two a negative count.
-TEST_F(CollectiveErrors, CountsThatNoMemoryHolds) {
-  const MPI_Count count = MPI_Count{1} << 62;
-  MPI_Request requests[3];
-  EXPECT_PST(PST_Alltoall_init(MPI_IN_PLACE, 0, MPI_BYTE, data_.data(), count, MPI_BYTE, comm_,
-                               MPI_INFO_NULL, &requests[0]));
-  EXPECT_PST(PST_Reduce_scatter_block_init(MPI_IN_PLACE, data_.data(), count, MPI_INT, MPI_SUM,
-                                           comm_, MPI_INFO_NULL, &requests[1]));
-  const auto ranks = static_cast<std::size_t>(size());
-  const std::vector<MPI_Count> each(ranks, count);
-  const std::vector<MPI_Aint> places(ranks);
-  EXPECT_PST(PST_Alltoallv_init(MPI_IN_PLACE, nullptr, nullptr, MPI_DOUBLE, data_.data(),
-                                each.data(), places.data(), MPI_DOUBLE, comm_, MPI_INFO_NULL,
-                                &requests[2]));
-  for (const MPI_Request request : requests)
-    expect_refused(request, PST_ERROR_ARGUMENT, "2^63 bytes or more");
+// What does not fit into 64 bits is not taken for less.
+TEST_F(CollectiveErrors, MoreBytesThanCanBeCounted) {
+  const MPI_Count many = MPI_Count{1} << 62;
+  MPI_Request request;
+  EXPECT_PST(PST_Allgather_init(data_.data(), many, MPI_BYTE, data_.data(), many, MPI_BYTE, comm_,
+                                MPI_INFO_NULL, &request));
+  expect_refused(request, PST_ERROR_ARGUMENT, "2^63 bytes");
+  const std::vector<MPI_Count> blocks(static_cast<std::size_t>(size()), many);
+  const std::vector<MPI_Aint> places(blocks.size());
+  EXPECT_PST(PST_Alltoallv_init(data_.data(), blocks.data(), places.data(), MPI_INT, data_.data(),
+                                blocks.data(), places.data(), MPI_INT, comm_, MPI_INFO_NULL,
+                                &request));
+  expect_refused(request, PST_ERROR_ARGUMENT, "2^63 bytes");
+}
+
+TEST_F(CollectiveErrors, ANegativeCountIsNoHugeOne) {
+  MPI_Request request = allreduce(-1, MPI_INT, MPI_SUM);
+  expect_refused(request, PST_ERROR_ARGUMENT, "0 bytes) cannot be matched: rank 0: the count is");
+  EXPECT_PST(PST_Alltoall_init(data_.data(), -1, MPI_INT, data_.data() + 8, -1, MPI_INT, comm_,
+                               MPI_INFO_NULL, &request));
+  expect_refused(request, PST_ERROR_ARGUMENT, "the count is negative: -1");
 }
 
 // The order of matches is free, that of the collectives themselves is not.
