@@ -18,6 +18,7 @@
 #include "core/transports.hpp"
 #include "datatype/numbers.hpp"
 #include "device/gpu.hpp"
+#include "group/mpi_check.hpp"
 #include "group/mpi_communicator.hpp"
 #include "group/mpi_handle.hpp"
 #include "group/mpi_layout.hpp"
@@ -176,7 +177,8 @@ std::string wished_algorithm(MPI_Info info) {
   if (info == MPI_INFO_NULL) return "";
   char value[MPI_MAX_INFO_VAL + 1] = "";
   int found = 0;
-  PMPI_Info_get(info, "penstock_algorithm", MPI_MAX_INFO_VAL, value, &found);
+  group::check_mpi(PMPI_Info_get(info, "penstock_algorithm", MPI_MAX_INFO_VAL, value, &found),
+                   "MPI_Info_get");
   return found != 0 ? value : "";
 }
 
@@ -199,9 +201,9 @@ void describe(const CollectiveArguments& from, coll::Arguments& to) {
   const group::Members members = group::members_of(from.comm);
   to.members = members.local;
   to.root = from.root;
-  to.algorithm = wished_algorithm(from.info);
   to.in_place = is_in_place(from);
   try {
+    to.algorithm = wished_algorithm(from.info);
     if (members.intercommunicator)
       throw Error(ErrorKind::unsupported, "its communicator is an intercommunicator");
     if (!members.all_in_world())

@@ -117,6 +117,14 @@ TEST_F(CollectiveErrors, AnAlgorithmThatNobodyKnows) {
   MPI_Info_free(&info);
 }
 
+#ifdef MPICH  // others' handles are addresses
+TEST_F(CollectiveErrors, AnInfoThatMpiDoesNotKnow) {
+  const auto unknown = static_cast<MPI_Info>(0x1234);
+  expect_refused(allreduce(4, MPI_INT, MPI_SUM, last() ? unknown : MPI_INFO_NULL), PST_ERROR_MPI,
+                 "MPI_Info_get");
+}
+#endif
+
 TEST_F(CollectiveErrors, TooMuchForTheDirectExchange) {
   MPI_Info info;
   MPI_Info_create(&info);
