@@ -186,9 +186,16 @@ std::uint64_t CollectiveCall::turn() const noexcept {
   return arguments_.communicator->id.low >> (number_bits + 1) << number_bits | number;
 }
 
+// What a member has; of uneven blocks, what it sends.
+std::size_t CollectiveCall::bytes() const {
+  std::size_t bytes = arguments_.count * arguments_.element;
+  for (const Block& block : arguments_.sends) bytes += block.bytes;
+  return bytes;
+}
+
 std::string CollectiveCall::label() const {
   return fmt::format("{} {} ({}, {} bytes)", name_of(arguments_.kind), arguments_.number,
-                     arguments_.communicator->name, arguments_.count * arguments_.element);
+                     arguments_.communicator->name, bytes());
 }
 
 class CollectiveCall::Offer final : public core::CollectiveOffer {
@@ -255,7 +262,9 @@ WireRecord CollectiveCall::choose(std::span<const WireRecord> records) const {
     if (verdict.yes) return letter.take();
     if (is_direct(arguments_.kind, arguments_.algorithm))
       throw Error(ErrorKind::unsupported,
-                  fmt::format("penstock_algorithm={}: {}", arguments_.algorithm, verdict.why));
+                  fmt::format("penstock_algorithm={}: {}; without penstock_algorithm the library "
+                              "takes one that serves",
+                              arguments_.algorithm, verdict.why));
     Shape shape = this->shape();
     place_ranks(shape, told);
     const Algorithm& algorithm =

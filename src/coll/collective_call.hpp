@@ -56,6 +56,7 @@ class CollectiveCall final : public core::Collective {
   class Offer;
 
   Shape shape() const;
+  std::size_t bytes() const;
 
   const Arguments arguments_;
 };

@@ -132,6 +132,8 @@ TEST_F(CollectiveErrors, TooMuchForTheDirectExchange) {
   data_.resize(100000);
   expect_refused(allreduce(100000, MPI_DOUBLE, MPI_SUM, info), PST_ERROR_UNSUPPORTED,
                  "penstock_algorithm=one-shot: rank 0");
+  expect_refused(allreduce(100000, MPI_DOUBLE, MPI_SUM, info), PST_ERROR_UNSUPPORTED,
+                 "without penstock_algorithm");
   MPI_Info_free(&info);
 }
 
@@ -173,7 +175,8 @@ TEST_F(CollectiveErrors, BlocksThatDoNotFit) {
   EXPECT_PST(PST_Alltoallv_init(in.data(), sends.data(), places.data(), MPI_INT, out.data(),
                                 receives.data(), places.data(), MPI_INT, comm_, MPI_INFO_NULL,
                                 &request));
-  expect_refused(request, PST_ERROR_TRUNCATE, "rank 0 has 4 bytes for rank");
+  const std::string sent = std::to_string(4 * size()) + " bytes) cannot be matched: rank 0 has 4";
+  expect_refused(request, PST_ERROR_TRUNCATE, sent);
 }
 
 // A block of one element has no gap in it, but the next block lies behind one.
