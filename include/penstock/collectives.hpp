@@ -54,6 +54,22 @@ inline int ranks_of(MPI_Comm comm) {
   return ranks;
 }
 
+inline int rank_in(MPI_Comm comm) {
+  int rank = 0;
+  check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+  return rank;
+}
+
+// The elements of one block, where there is one for each rank.
+inline std::size_t block_of(std::size_t elements, MPI_Comm comm) {
+  const auto ranks = static_cast<std::size_t>(ranks_of(comm));
+  if (elements % ranks != 0)
+    throw std::length_error("penstock: " + std::to_string(elements) +
+                            " elements are no whole block for each of " + std::to_string(ranks) +
+                            " ranks");
+  return elements / ranks;
+}
+
 inline MPI_Count count_of(std::size_t elements) {
   return static_cast<MPI_Count>(elements);
 }
@@ -119,11 +135,45 @@ Request allreduce_init(In&& in, Out&& out, MPI_Op operation, MPI_Comm comm,
   return Request(request);
 }
 
+// Combines what all members have in `in`; what comes of it is in `out` on the root, which has as
+// many elements. Elsewhere `out` is not looked at.
+template <Elements In, Elements Out>
+Request reduce_init(In&& in, Out&& out, MPI_Op operation, int root, MPI_Comm comm,
+                    const std::string& algorithm = "") {
+  const std::span from(in), to(out);
+  if (from.size() != to.size() && detail::rank_in(comm) == root)
+    throw std::length_error("penstock: what is combined and what comes of it differ in size");
+  const detail::AlgorithmInfo info(algorithm);
+  MPI_Request request = MPI_REQUEST_NULL;
+  detail::check(PST_Reduce_init(from.data(), to.data(), detail::count_of(from.size()),
+                                datatype<typename decltype(to)::element_type>(), operation, root,
+                                comm, info.get(), &request),
+                "PST_Reduce_init");
+  return Request(request);
+}
+
+// Combines what all members have in `in`, and leaves each its block of that in `out`: `in` has as
+// many times the elements of `out` as there are ranks.
+template <Elements In, Elements Out>
+Request reduce_scatter_init(In&& in, Out&& out, MPI_Op operation, MPI_Comm comm,
+                            const std::string& algorithm = "") {
+  const std::span from(in), to(out);
+  if (detail::block_of(from.size(), comm) != to.size())
+    throw std::length_error("penstock: what is combined is no block of the result for each rank");
+  const detail::AlgorithmInfo info(algorithm);
+  MPI_Request request = MPI_REQUEST_NULL;
+  detail::check(PST_Reduce_scatter_block_init(from.data(), to.data(), detail::count_of(to.size()),
+                                              datatype<typename decltype(to)::element_type>(),
+                                              operation, comm, info.get(), &request),
+                "PST_Reduce_scatter_block_init");
+  return Request(request);
+}
+
 // `out` has as many times the elements of `in` as there are ranks.
 template <Elements In, Elements Out>
 Request allgather_init(In&& in, Out&& out, MPI_Comm comm, const std::string& algorithm = "") {
   const std::span from(in), to(out);
-  const auto block = to.size() / static_cast<std::size_t>(detail::ranks_of(comm));
+  const auto block = detail::block_of(to.size(), comm);
   const detail::AlgorithmInfo info(algorithm);
   MPI_Request request = MPI_REQUEST_NULL;
   detail::check(
@@ -135,19 +185,20 @@ Request allgather_init(In&& in, Out&& out, MPI_Comm comm, const std::string& alg
   return Request(request);
 }
 
-// Both have a block for each rank.
+// Both have a block for each rank, all as long.
 template <Elements In, Elements Out>
 Request alltoall_init(In&& in, Out&& out, MPI_Comm comm, const std::string& algorithm = "") {
   const std::span from(in), to(out);
-  const auto ranks = static_cast<std::size_t>(detail::ranks_of(comm));
+  const auto sent = detail::block_of(from.size(), comm);
+  const auto received = detail::block_of(to.size(), comm);
   const detail::AlgorithmInfo info(algorithm);
   MPI_Request request = MPI_REQUEST_NULL;
-  detail::check(PST_Alltoall_init(from.data(), detail::count_of(from.size() / ranks),
-                                  datatype<typename decltype(from)::element_type>(), to.data(),
-                                  detail::count_of(to.size() / ranks),
-                                  datatype<typename decltype(to)::element_type>(), comm, info.get(),
-                                  &request),
-                "PST_Alltoall_init");
+  detail::check(
+      PST_Alltoall_init(from.data(), detail::count_of(sent),
+                        datatype<typename decltype(from)::element_type>(), to.data(),
+                        detail::count_of(received), datatype<typename decltype(to)::element_type>(),
+                        comm, info.get(), &request),
+      "PST_Alltoall_init");
   return Request(request);
 }
 
