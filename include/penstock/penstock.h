@@ -13,18 +13,18 @@
  *      tag, communicator, bytes, what to do.
  *   2. An error goes through an MPI error handler first: that of the request's communicator where
  *      there is one, otherwise that of MPI_COMM_WORLD, for queues and windows too. It runs only
- * where the calling thread may call MPI: see 5. Elsewhere the code is returned all the same. A call
- * that returns an error has enqueued nothing and changed nothing.
+ *      where the calling thread may call MPI: see 5. Elsewhere the code is returned all the same. A
+ *      call that returns an error has enqueued nothing and changed nothing.
  *   3. "Blocks" speaks of the calling thread. A function that says "does not block" never waits for
  *      communication, for the stream or for another process.
  *   4. "Stream order" says how the call is ordered against other work of the same stream.
  *   5. Threads: calls on different queues may be made from different threads at any MPI thread
  *      level. Two calls that name the same queue, request or window must not overlap. PST_Init,
- *      PST_Finalize, PST_Comm_attach and the calls under "Requests", "Matching" and "Windows" call
- *      MPI and follow the program's MPI thread level; what else calls MPI says so. All others call
- *      an error handler, and drive matches under way, only where MPI may be called: at
- *      MPI_THREAD_MULTIPLE in any thread, at SINGLE and FUNNELED in the thread that initialised the
- *      library, at SERIALIZED in none.
+ *      PST_Finalize, PST_Comm_attach and the calls under "Requests", "Collectives", "Matching" and
+ *      "Windows" call MPI and follow the program's MPI thread level; what else calls MPI says so.
+ *      All others call an error handler, and drive matches under way, only where MPI may be called:
+ *      at MPI_THREAD_MULTIPLE in any thread, at SINGLE and FUNNELED in the thread that initialised
+ *      the library, at SERIALIZED in none.
  *   6. Counts are numbers of requests, sizes are bytes.
  *   7. Before MPI_Init and after MPI_Finalize every function returns MPI_ERR_OTHER and prints one
  *      line. Between MPI_Init and PST_Init, and after PST_Finalize, it returns an error of the kind
@@ -280,20 +280,20 @@ PST_API int PST_Recv_init(void* buf, int count, MPI_Datatype datatype, int sourc
  * Source: ST III-D. */
 PST_API int PST_Request_free(MPI_Request* request);
 
-/* ---- Collectives ------------------------------------------------------------------------------
- */
+/* ---- Collectives ----------------------------------------------------------------------------- */
 
 /* A collective as a persistent request: made once, matched once (PST_Match and its kin), started
  * and waited for on queues like a message. All members of `comm` make their collectives in the same
  * order, and start each equally often. The functions of MPI-4 (MPI_Allreduce_init and so on) make
  * requests that can be matched, too, where MPI has them; these exist on any MPI, and MPI_Start does
  * nothing with their requests. Arguments as in MPI, MPI_IN_PLACE among them; counts and
- * displacements are in elements, and arrays are copied. `info` may have `penstock_algorithm`, the
- * same on all members (docs/collectives.md), or be MPI_INFO_NULL. Memory of the host, datatypes
- * without gaps; reductions take integers and floating-point numbers of 4 or 8 bytes, and MPI_SUM,
- * MPI_PROD, MPI_MIN, MPI_MAX, MPI_BAND, MPI_BOR and MPI_BXOR. Do not block. What cannot be served,
- * and what does not fit between members, is an error of the match, and the same on all members.
- * Errors here: PST_ERROR_ARGUMENT, PST_ERROR_MPI, PST_ERROR_NOT_INITIALIZED. Source: Penstock. */
+ * displacements are in elements, and arrays are copied. `info` may name an algorithm by the key
+ * `penstock_algorithm`, the same on all members (docs/collectives.md), or be MPI_INFO_NULL. All
+ * buffers of a member are in memory of the host, or of one GPU; datatypes have no gaps; reductions
+ * take integers and floating-point numbers of 4 or 8 bytes, and MPI_SUM, MPI_PROD, MPI_MIN,
+ * MPI_MAX, MPI_BAND, MPI_BOR and MPI_BXOR. Do not block. What cannot be served, and what does not
+ * fit between members, is an error of the match, and the same on all members. Errors here:
+ * PST_ERROR_ARGUMENT, PST_ERROR_MPI, PST_ERROR_NOT_INITIALIZED. Source: Penstock. */
 PST_API int PST_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request);
 PST_API int PST_Bcast_init(void* buf, MPI_Count count, MPI_Datatype datatype, int root,
                            MPI_Comm comm, MPI_Info info, MPI_Request* request);
@@ -328,18 +328,18 @@ PST_API int PST_Request_algorithm(MPI_Request request, char* name, int size);
  * MPI_Request_free. Order per (communicator, source, tag) is that in which requests are handed to
  * match on each end, as in MPI's non-overtaking rule. MPI_ANY_SOURCE and MPI_ANY_TAG are resolved
  * here, once. A request to MPI_PROC_NULL matches at once and is a no-op for ever. Not collective:
- * only the two processes of each pair take part. The status of a receive holds its resolved source
- * and tag, and MPI_Get_count the size of the matched send; that of a send is empty. `statuses` may
- * be MPI_STATUSES_IGNORE. MPI_REQUEST_NULL is an error, here and in every array of requests, unlike
- * in MPI_Waitall. PST_Match and PST_Matchall block until every peer has handed its half to match
- * (PENSTOCK_TIMEOUT bounds that), so ranks that send to each other give both requests to one
- * PST_Matchall: PST_Match of the send and then of the receive, on both, never returns. A count of 0
- * succeeds at once. Errors: PST_ERROR_ARGUMENT, PST_ERROR_REQUEST, PST_ERROR_ALREADY_MATCHED,
- * PST_ERROR_COMMUNICATOR, PST_ERROR_TRUNCATE (on both ends), PST_ERROR_TRANSPORT,
- * PST_ERROR_THREAD_LEVEL, PST_ERROR_UNSUPPORTED, PST_ERROR_PEER_DEAD, PST_ERROR_TIMEOUT,
- * PST_ERROR_STREAM (called by a function that runs on a stream); the requests then stay unmatched,
- * except those of the array whose own match succeeded, which PST_Is_matched tells. Source: ST
- * III-C. */
+ * only the two processes of each pair take part, and all members of a collective. The status of a
+ * receive holds its resolved source and tag, and MPI_Get_count the size of the matched send; those
+ * of a send and of a collective are empty. `statuses` may be MPI_STATUSES_IGNORE. MPI_REQUEST_NULL
+ * is an error, here and in every array of requests, unlike in MPI_Waitall. PST_Match and
+ * PST_Matchall block until every peer has handed its half to match (PENSTOCK_TIMEOUT bounds that),
+ * so ranks that send to each other give both requests to one PST_Matchall: PST_Match of the send
+ * and then of the receive, on both, never returns. A count of 0 succeeds at once. Errors:
+ * PST_ERROR_ARGUMENT, PST_ERROR_REQUEST, PST_ERROR_ALREADY_MATCHED, PST_ERROR_COMMUNICATOR,
+ * PST_ERROR_TRUNCATE (on both ends), PST_ERROR_TRANSPORT, PST_ERROR_THREAD_LEVEL,
+ * PST_ERROR_UNSUPPORTED, PST_ERROR_PEER_DEAD, PST_ERROR_TIMEOUT, PST_ERROR_STREAM (called by a
+ * function that runs on a stream); the requests then stay unmatched, except those of the array
+ * whose own match succeeded, which PST_Is_matched tells. Source: ST III-C. */
 PST_API int PST_Match(MPI_Request* request, MPI_Status* status);
 PST_API int PST_Matchall(int count, MPI_Request requests[], MPI_Status* statuses);
 
