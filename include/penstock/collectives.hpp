@@ -21,7 +21,7 @@
 
 namespace penstock {
 
-// Elements of one rank's block, of an alltoallv.
+// Elements of one rank's, or one neighbour's, block of an alltoallv.
 struct Block {
   MPI_Aint offset = 0;
   MPI_Count count = 0;
@@ -72,6 +72,28 @@ inline std::size_t block_of(std::size_t elements, MPI_Comm comm) {
 
 inline MPI_Count count_of(std::size_t elements) {
   return static_cast<MPI_Count>(elements);
+}
+
+// How many blocks a rank sends and receives between neighbours, with those of MPI_PROC_NULL.
+struct NeighborCounts {
+  std::size_t sends = 0, receives = 0;
+};
+
+inline NeighborCounts neighbors_of(MPI_Comm comm) {
+  int topology = MPI_UNDEFINED, sends = 0, receives = 0, rank = 0, weighted = 0;
+  check_mpi(MPI_Topo_test(comm, &topology), "MPI_Topo_test");
+  if (topology == MPI_CART) {
+    check_mpi(MPI_Cartdim_get(comm, &sends), "MPI_Cartdim_get");
+    receives = sends *= 2;
+  } else if (topology == MPI_GRAPH) {
+    check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+    check_mpi(MPI_Graph_neighbors_count(comm, rank, &sends), "MPI_Graph_neighbors_count");
+    receives = sends;
+  } else if (topology == MPI_DIST_GRAPH) {
+    check_mpi(MPI_Dist_graph_neighbors_count(comm, &receives, &sends, &weighted),
+              "MPI_Dist_graph_neighbors_count");
+  }
+  return {static_cast<std::size_t>(sends), static_cast<std::size_t>(receives)};
 }
 
 struct BlockLists {
@@ -220,6 +242,47 @@ Request alltoallv_init(In&& in, std::span<const Block> sends, Out&& out,
                                    datatype<typename decltype(to)::element_type>(), comm,
                                    info.get(), &request),
                 "PST_Alltoallv_init");
+  return Request(request);
+}
+
+// Both have a block for each neighbour that the topology of `comm` gives this rank, in MPI's order.
+template <Elements In, Elements Out>
+Request neighbor_alltoall_init(In&& in, Out&& out, MPI_Comm comm,
+                               const std::string& algorithm = "") {
+  const std::span from(in), to(out);
+  const detail::NeighborCounts blocks = detail::neighbors_of(comm);
+  const auto each = [](std::size_t size, std::size_t parts) {
+    return detail::count_of(parts == 0 ? 0 : size / parts);
+  };
+  const detail::AlgorithmInfo info(algorithm);
+  MPI_Request request = MPI_REQUEST_NULL;
+  detail::check(PST_Neighbor_alltoall_init(from.data(), each(from.size(), blocks.sends),
+                                           datatype<typename decltype(from)::element_type>(),
+                                           to.data(), each(to.size(), blocks.receives),
+                                           datatype<typename decltype(to)::element_type>(), comm,
+                                           info.get(), &request),
+                "PST_Neighbor_alltoall_init");
+  return Request(request);
+}
+
+// `sends` and `receives` have a block for each neighbour, in elements of `in` and `out`.
+template <Elements In, Elements Out>
+Request neighbor_alltoallv_init(In&& in, std::span<const Block> sends, Out&& out,
+                                std::span<const Block> receives, MPI_Comm comm,
+                                const std::string& algorithm = "") {
+  const std::span from(in), to(out);
+  const detail::NeighborCounts blocks = detail::neighbors_of(comm);
+  if (sends.size() != blocks.sends || receives.size() != blocks.receives)
+    throw std::length_error("penstock: an alltoallv takes a block for each neighbour");
+  const detail::BlockLists sent(sends), received(receives);
+  const detail::AlgorithmInfo info(algorithm);
+  MPI_Request request = MPI_REQUEST_NULL;
+  detail::check(PST_Neighbor_alltoallv_init(
+                    from.data(), sent.counts.data(), sent.offsets.data(),
+                    datatype<typename decltype(from)::element_type>(), to.data(),
+                    received.counts.data(), received.offsets.data(),
+                    datatype<typename decltype(to)::element_type>(), comm, info.get(), &request),
+                "PST_Neighbor_alltoallv_init");
   return Request(request);
 }
 

@@ -317,6 +317,19 @@ PST_API int PST_Allreduce_init(const void* sendbuf, void* recvbuf, MPI_Count cou
 PST_API int PST_Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, MPI_Count recvcount,
                                           MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
                                           MPI_Info info, MPI_Request* request);
+/* Between the neighbours that the topology of `comm` gives each rank, in MPI's order of blocks; the
+ * rest as above. Where a neighbour repeats, its blocks are matched as MPI-4.1 says
+ * (docs/collectives.md). Blocks of MPI_PROC_NULL stay untouched. No MPI_IN_PLACE. A communicator
+ * without topology is PST_ERROR_ARGUMENT at the match. Source: MPI. */
+PST_API int PST_Neighbor_alltoall_init(const void* sendbuf, MPI_Count sendcount,
+                                       MPI_Datatype sendtype, void* recvbuf, MPI_Count recvcount,
+                                       MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                                       MPI_Request* request);
+PST_API int PST_Neighbor_alltoallv_init(const void* sendbuf, const MPI_Count sendcounts[],
+                                        const MPI_Aint sdispls[], MPI_Datatype sendtype,
+                                        void* recvbuf, const MPI_Count recvcounts[],
+                                        const MPI_Aint rdispls[], MPI_Datatype recvtype,
+                                        MPI_Comm comm, MPI_Info info, MPI_Request* request);
 /* Copies the name of the algorithm that a matched collective has ("doubling"), cut to size-1
  * characters and terminated; "" for a message. Does not block. Errors: PST_ERROR_ARGUMENT,
  * PST_ERROR_REQUEST, PST_ERROR_NOT_MATCHED. Source: Penstock. */

@@ -38,11 +38,36 @@ int init(CollectiveKind kind, const char* call, MPI_Comm comm, MPI_Info info, MP
 }
 
 template <class Number>
-std::span<const Number> for_each_rank(const Number* numbers, MPI_Comm comm, const char* what) {
-  int ranks = 0;
-  group::check_mpi(PMPI_Comm_size(comm, &ranks), "MPI_Comm_size");
-  api::require_pointer(numbers, what);
-  return {numbers, static_cast<std::size_t>(ranks)};
+std::span<const Number> for_each_block(const Number* numbers, std::size_t blocks,
+                                       const char* what) {
+  if (blocks > 0) api::require_pointer(numbers, what);
+  return {numbers, blocks};
+}
+
+// Both sides of an alltoallv.
+struct Sides {
+  const void* sendbuf;
+  const MPI_Count* sendcounts;
+  const MPI_Aint* sdispls;
+  MPI_Datatype sendtype;
+  const void* recvbuf;
+  const MPI_Count* recvcounts;
+  const MPI_Aint* rdispls;
+  MPI_Datatype recvtype;
+};
+
+int init_alltoallv(CollectiveKind kind, const char* name, const Sides& sides, MPI_Comm comm,
+                   MPI_Info info, MPI_Request* request) {
+  return init(kind, name, comm, info, request, [&](api::CollectiveArguments& call) {
+    const auto [sends, receives] = api::block_counts(kind, comm);
+    call.sends = {sides.sendbuf, {}, {}, sides.sendtype};
+    if (sides.sendbuf != MPI_IN_PLACE) {
+      call.sends.counts = for_each_block(sides.sendcounts, sends, "sendcounts");
+      call.sends.displacements = for_each_block(sides.sdispls, sends, "sdispls");
+    }
+    call.receives = {sides.recvbuf, for_each_block(sides.recvcounts, receives, "recvcounts"),
+                     for_each_block(sides.rdispls, receives, "rdispls"), sides.recvtype};
+  });
 }
 
 }  // namespace
@@ -95,16 +120,31 @@ int PST_Alltoallv_init(const void* sendbuf, const MPI_Count sendcounts[], const 
                        MPI_Datatype sendtype, void* recvbuf, const MPI_Count recvcounts[],
                        const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm,
                        MPI_Info info, MPI_Request* request) {
-  return init(CollectiveKind::alltoallv, "PST_Alltoallv_init", comm, info, request,
+  return init_alltoallv(
+      CollectiveKind::alltoallv, "PST_Alltoallv_init",
+      {sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype}, comm, info,
+      request);
+}
+
+int PST_Neighbor_alltoall_init(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+                               void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
+                               MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+  return init(CollectiveKind::neighbor_alltoall, "PST_Neighbor_alltoall_init", comm, info, request,
               [&](api::CollectiveArguments& call) {
-                call.sends = {sendbuf, {}, {}, sendtype};
-                if (sendbuf != MPI_IN_PLACE) {
-                  call.sends.counts = for_each_rank(sendcounts, comm, "sendcounts");
-                  call.sends.displacements = for_each_rank(sdispls, comm, "sdispls");
-                }
-                call.receives = {recvbuf, for_each_rank(recvcounts, comm, "recvcounts"),
-                                 for_each_rank(rdispls, comm, "rdispls"), recvtype};
+                call.send = {sendbuf, sendcount, sendtype};
+                call.receive = {recvbuf, recvcount, recvtype};
               });
+}
+
+int PST_Neighbor_alltoallv_init(const void* sendbuf, const MPI_Count sendcounts[],
+                                const MPI_Aint sdispls[], MPI_Datatype sendtype, void* recvbuf,
+                                const MPI_Count recvcounts[], const MPI_Aint rdispls[],
+                                MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+                                MPI_Request* request) {
+  return init_alltoallv(
+      CollectiveKind::neighbor_alltoallv, "PST_Neighbor_alltoallv_init",
+      {sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype}, comm, info,
+      request);
 }
 
 int PST_Allreduce_init(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype,

@@ -22,6 +22,7 @@
 #include "group/mpi_communicator.hpp"
 #include "group/mpi_handle.hpp"
 #include "group/mpi_layout.hpp"
+#include "group/mpi_neighbors.hpp"
 #include "group/world_ranks.hpp"
 
 namespace penstock::api {
@@ -130,6 +131,44 @@ void take_uneven_blocks(const CollectiveArguments& from, coll::Arguments& to) {
     to.memory.input = take_blocks_of(from.sends, to.sends);
 }
 
+// Where they lie; null: they have no bytes.
+std::byte* take_equal_blocks(const CollectiveData& data, std::size_t number,
+                             std::vector<Block>& all) {
+  if (number == 0) return nullptr;
+  const Bytes whole = bytes_of(data.buffer, static_cast<MPI_Count>(number) * data.count, data.type);
+  const std::size_t each = whole.count / number;
+  for (std::size_t block = 0; block < number; ++block) all.push_back({block * each, each});
+  return whole.lowest;
+}
+
+// The blocks of MPI_PROC_NULL stay as they are.
+void take_edges(const std::vector<group::Neighbor>& neighbors, const std::vector<Block>& all,
+                std::vector<int>& ranks, std::vector<Block>& blocks) {
+  for (const group::Neighbor& each : neighbors) {
+    if (each.rank == MPI_PROC_NULL) continue;
+    ranks.push_back(each.rank);
+    blocks.push_back(all[each.block]);
+  }
+}
+
+void take_neighbors(const CollectiveArguments& from, coll::Arguments& to) {
+  if (!group::has_topology(from.comm))
+    throw Error(ErrorKind::argument,
+                "its communicator has no topology, and so no neighbours: MPI_Cart_create, "
+                "MPI_Graph_create and MPI_Dist_graph_create make one with a topology");
+  if (to.in_place)
+    throw Error(ErrorKind::argument, "MPI_IN_PLACE has no meaning between neighbours");
+  const group::Neighbors neighbors = group::neighbors_of(from.comm);
+  const bool equal = from.kind == CollectiveKind::neighbor_alltoall;
+  std::vector<Block> sends, receives;
+  to.memory.input = equal ? take_equal_blocks(from.send, neighbors.destinations.size(), sends)
+                          : take_blocks_of(from.sends, sends);
+  to.memory.output = equal ? take_equal_blocks(from.receive, neighbors.sources.size(), receives)
+                           : take_blocks_of(from.receives, receives);
+  take_edges(neighbors.destinations, sends, to.destinations, to.sends);
+  take_edges(neighbors.sources, receives, to.sources, to.receives);
+}
+
 void take_data(const CollectiveArguments& from, coll::Arguments& to) {
   switch (from.kind) {
     case CollectiveKind::barrier:
@@ -149,6 +188,9 @@ void take_data(const CollectiveArguments& from, coll::Arguments& to) {
     case CollectiveKind::allreduce:
     case CollectiveKind::reduce_scatter_block:
       return take_reduction(from, to);
+    case CollectiveKind::neighbor_alltoall:
+    case CollectiveKind::neighbor_alltoallv:
+      return take_neighbors(from, to);
   }
 }
 
@@ -220,6 +262,16 @@ void describe(const CollectiveArguments& from, coll::Arguments& to) {
 }
 
 }  // namespace
+
+BlockCounts block_counts(CollectiveKind kind, MPI_Comm comm) {
+  if (kind == CollectiveKind::neighbor_alltoallv) {
+    const group::Neighbors neighbors = group::neighbors_of(comm);
+    return {neighbors.destinations.size(), neighbors.sources.size()};
+  }
+  int ranks = 0;
+  group::check_mpi(PMPI_Comm_size(comm, &ranks), "MPI_Comm_size");
+  return {static_cast<std::size_t>(ranks), static_cast<std::size_t>(ranks)};
+}
 
 void record_collective(const CollectiveArguments& arguments, MPI_Request request) {
   const std::shared_ptr<group::Communicator> communicator = group::communicator_of(arguments.comm);

@@ -5,6 +5,7 @@
 
 #include <mpi.h>
 
+#include <cstddef>
 #include <memory>
 #include <span>
 
@@ -13,14 +14,15 @@
 
 namespace penstock::api {
 
-// One side's data: `count` elements; of a collective that gives each rank a block, in one of them.
+// One side's data: `count` elements; of a collective that gives each rank, or neighbour, a block,
+// in one of them.
 struct CollectiveData {
   const void* buffer = nullptr;
   MPI_Count count = 0;
   MPI_Datatype type = MPI_BYTE;
 };
 
-// One side of an alltoallv: a block for each rank, displacements in elements.
+// One side of an alltoallv: a block for each rank or neighbour, displacements in elements.
 struct CollectiveBlocks {
   const void* buffer = nullptr;
   std::span<const MPI_Count> counts;
@@ -39,6 +41,13 @@ struct CollectiveArguments {
   MPI_Op op = MPI_OP_NULL;
   int root = 0;
 };
+
+// How many blocks an alltoallv sends and receives: one for each rank or neighbour. Throws
+// base::Error(mpi).
+struct BlockCounts {
+  std::size_t sends = 0, receives = 0;
+};
+BlockCounts block_counts(coll::CollectiveKind kind, MPI_Comm comm);
 
 // Keeps what is needed at the match of the request that MPI has made. What cannot be served is an
 // error of the match, on all members.

@@ -39,29 +39,30 @@ template <class Fill>
   return code;
 }
 
-// As many counts, or displacements, as the communicator has ranks.
 template <class To, class From>
-[[maybe_unused]] std::vector<To> numbers_of(const From* numbers, MPI_Comm comm) {
-  int ranks = 0;
-  PMPI_Comm_size(comm, &ranks);
-  return numbers == nullptr ? std::vector<To>() : std::vector<To>(numbers, numbers + ranks);
+[[maybe_unused]] std::vector<To> numbers_of(const From* numbers, std::size_t count) {
+  return {numbers, numbers + count};
 }
 
 // The program may change its arrays after the call.
 template <class Count, class Displacement>
-[[maybe_unused]] int recorded_alltoallv(const char* call, const void* sendbuf,
-                                        const Count* sendcounts, const Displacement* sdispls,
-                                        MPI_Datatype sendtype, void* recvbuf,
-                                        const Count* recvcounts, const Displacement* rdispls,
-                                        MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
-                                        const MPI_Request* request, int code) {
-  const bool in_place = sendbuf == MPI_IN_PLACE;
-  const auto send_counts = numbers_of<MPI_Count>(in_place ? nullptr : sendcounts, comm);
-  const auto send_places = numbers_of<MPI_Aint>(in_place ? nullptr : sdispls, comm);
-  const auto receive_counts = numbers_of<MPI_Count>(recvcounts, comm);
-  const auto receive_places = numbers_of<MPI_Aint>(rdispls, comm);
-  return recorded(coll::CollectiveKind::alltoallv, call, comm, info, request, code,
+[[maybe_unused]] int recorded_alltoallv(coll::CollectiveKind kind, const char* call,
+                                        const void* sendbuf, const Count* sendcounts,
+                                        const Displacement* sdispls, MPI_Datatype sendtype,
+                                        void* recvbuf, const Count* recvcounts,
+                                        const Displacement* rdispls, MPI_Datatype recvtype,
+                                        MPI_Comm comm, MPI_Info info, const MPI_Request* request,
+                                        int code) {
+  std::vector<MPI_Count> send_counts, receive_counts;
+  std::vector<MPI_Aint> send_places, receive_places;
+  return recorded(kind, call, comm, info, request, code,
                   [&](penstock::api::CollectiveArguments& arguments) {
+                    const auto blocks = penstock::api::block_counts(kind, comm);
+                    const std::size_t sends = sendbuf == MPI_IN_PLACE ? 0 : blocks.sends;
+                    send_counts = numbers_of<MPI_Count>(sendcounts, sends);
+                    send_places = numbers_of<MPI_Aint>(sdispls, sends);
+                    receive_counts = numbers_of<MPI_Count>(recvcounts, blocks.receives);
+                    receive_places = numbers_of<MPI_Aint>(rdispls, blocks.receives);
                     arguments.sends = {sendbuf, send_counts, send_places, sendtype};
                     arguments.receives = {recvbuf, receive_counts, receive_places, recvtype};
                   });
@@ -138,12 +139,12 @@ int MPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype data
   PENSTOCK_MATCHED_REDUCTION(reduce_scatter_block, Reduce_scatter_block, suffix, Count)            \
   PENSTOCK_MATCHED_BLOCKS(allgather, Allgather, suffix, Count)                                     \
   PENSTOCK_MATCHED_BLOCKS(alltoall, Alltoall, suffix, Count)                                       \
+  PENSTOCK_MATCHED_BLOCKS(neighbor_alltoall, Neighbor_alltoall, suffix, Count)                     \
   PENSTOCK_ALLGATHER(Neighbor_allgather, suffix, Count)                                            \
-  PENSTOCK_ALLGATHER(Neighbor_alltoall, suffix, Count)                                             \
   PENSTOCK_ALLGATHERV(Allgatherv, suffix, Count, Displacement)                                     \
   PENSTOCK_ALLGATHERV(Neighbor_allgatherv, suffix, Count, Displacement)                            \
-  PENSTOCK_MATCHED_ALLTOALLV(suffix, Count, Displacement)                                          \
-  PENSTOCK_ALLTOALLV(Neighbor_alltoallv, suffix, Count, Displacement)                              \
+  PENSTOCK_MATCHED_ALLTOALLV(alltoallv, Alltoallv, suffix, Count, Displacement)                    \
+  PENSTOCK_MATCHED_ALLTOALLV(neighbor_alltoallv, Neighbor_alltoallv, suffix, Count, Displacement)  \
   PENSTOCK_ALLTOALLW(Alltoallw, suffix, Count, Displacement)                                       \
   PENSTOCK_ALLTOALLW(Neighbor_alltoallw, suffix, Count, MPI_Aint)
 
@@ -162,18 +163,18 @@ int MPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype data
       (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype),                \
       (call.send = {sendbuf, sendcount, sendtype}, call.receive = {recvbuf, recvcount, recvtype}))
 
-#define PENSTOCK_MATCHED_ALLTOALLV(suffix, Count, Displacement)                                  \
-  int MPI_Alltoallv_init##suffix(const void* sendbuf, const Count sendcounts[],                  \
-                                 const Displacement sdispls[], MPI_Datatype sendtype,            \
-                                 void* recvbuf, const Count recvcounts[],                        \
-                                 const Displacement rdispls[], MPI_Datatype recvtype,            \
-                                 MPI_Comm comm, MPI_Info info, MPI_Request* request) {           \
+#define PENSTOCK_MATCHED_ALLTOALLV(kind, verb, suffix, Count, Displacement)                      \
+  int MPI_##verb##_init##suffix(const void* sendbuf, const Count sendcounts[],                   \
+                                const Displacement sdispls[], MPI_Datatype sendtype,             \
+                                void* recvbuf, const Count recvcounts[],                         \
+                                const Displacement rdispls[], MPI_Datatype recvtype,             \
+                                MPI_Comm comm, MPI_Info info, MPI_Request* request) {            \
     const int code =                                                                             \
-        PMPI_Alltoallv_init##suffix(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, \
-                                    rdispls, recvtype, comm, info, request);                     \
-    return recorded_alltoallv("MPI_Alltoallv_init" #suffix, sendbuf, sendcounts, sdispls,        \
-                              sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info,      \
-                              request, code);                                                    \
+        PMPI_##verb##_init##suffix(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,  \
+                                   rdispls, recvtype, comm, info, request);                      \
+    return recorded_alltoallv(coll::CollectiveKind::kind, "MPI_" #verb "_init" #suffix, sendbuf, \
+                              sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,       \
+                              recvtype, comm, info, request, code);                              \
   }
 
 #define PENSTOCK_REDUCTION(verb, suffix, count_parameter, count_argument)                      \
@@ -194,14 +195,6 @@ int MPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype data
       (const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf,    \
        const Count recvcounts[], const Displacement displs[], MPI_Datatype recvtype), \
       (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype))
-
-#define PENSTOCK_ALLTOALLV(verb, suffix, Count, Displacement)                       \
-  PENSTOCK_COLLECTIVE(                                                              \
-      MPI_##verb##_init##suffix,                                                    \
-      (const void* sendbuf, const Count sendcounts[], const Displacement sdispls[], \
-       MPI_Datatype sendtype, void* recvbuf, const Count recvcounts[],              \
-       const Displacement rdispls[], MPI_Datatype recvtype),                        \
-      (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype))
 
 #define PENSTOCK_ALLTOALLW(verb, suffix, Count, Displacement)                       \
   PENSTOCK_COLLECTIVE(                                                              \

@@ -9,6 +9,7 @@
 #include "coll/allreduce.hpp"
 #include "coll/barrier.hpp"
 #include "coll/grouped_alltoall.hpp"
+#include "coll/neighbors.hpp"
 #include "coll/pairwise.hpp"
 #include "coll/trees.hpp"
 
@@ -47,6 +48,7 @@ constexpr Algorithm allreduces[] = {
     {"lanes-doubling", even_nodes, lanes_doubling_allreduce},
 };
 constexpr Algorithm reduce_scatter_blocks[] = {{"pairs", always, pairs_reduce_scatter_block}};
+constexpr Algorithm neighbor_alltoalls[] = {{"nonblocking", always, nonblocking_neighbors}};
 
 }  // namespace
 
@@ -67,9 +69,12 @@ std::span<const Algorithm> algorithms(CollectiveKind collective) {
     case CollectiveKind::allreduce:
       return allreduces;
     case CollectiveKind::reduce_scatter_block:
+      return reduce_scatter_blocks;
+    case CollectiveKind::neighbor_alltoall:
+    case CollectiveKind::neighbor_alltoallv:
       break;
   }
-  return reduce_scatter_blocks;
+  return neighbor_alltoalls;
 }
 
 Choice choose(CollectiveKind collective, std::string_view name, const Shape& shape) {

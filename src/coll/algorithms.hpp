@@ -18,7 +18,9 @@ enum class CollectiveKind {
   alltoall,
   alltoallv,
   allreduce,
-  reduce_scatter_block
+  reduce_scatter_block,
+  neighbor_alltoall,
+  neighbor_alltoallv
 };
 
 struct Algorithm {

@@ -35,7 +35,8 @@ struct Told {
   int node = 0;
   std::string algorithm, refusal;
   ErrorKind refusal_kind{};
-  std::vector<std::size_t> sends, receives;  // bytes, by peer
+  std::vector<std::size_t> sends, receives;  // bytes, as in Shape
+  std::vector<int> destinations, sources;
 };
 
 std::vector<std::size_t> bytes_of(const std::vector<Block>& blocks) {
@@ -44,7 +45,8 @@ std::vector<std::size_t> bytes_of(const std::vector<Block>& blocks) {
   return bytes;
 }
 
-WireRecord to_bytes(const std::vector<std::size_t>& numbers) {
+template <class T>
+WireRecord to_bytes(const std::vector<T>& numbers) {
   const auto bytes = std::as_bytes(std::span(numbers));
   return {bytes.begin(), bytes.end()};
 }
@@ -71,6 +73,8 @@ Told read_told(core::LetterReader& letter) {
   told.refusal_kind = letter.value<ErrorKind>();
   told.sends = numbers_of<std::size_t>(letter.bytes());
   told.receives = numbers_of<std::size_t>(letter.bytes());
+  told.destinations = numbers_of<int>(letter.bytes());
+  told.sources = numbers_of<int>(letter.bytes());
   return told;
 }
 
@@ -96,13 +100,49 @@ void require_alike(const Told& first, const Told& other, std::size_t rank) {
                             other.count * other.element));
 }
 
+void require_room(std::size_t from, std::size_t to, std::size_t bytes, std::size_t room) {
+  if (bytes != room)
+    throw Error(ErrorKind::truncate,
+                fmt::format("rank {} has {} bytes for rank {}, which has room for {}", from, bytes,
+                            to, room));
+}
+
 void require_fitting(const std::vector<Told>& told) {
   for (std::size_t from = 0; from < told.size(); ++from)
     for (std::size_t to = 0; to < told.size(); ++to)
-      if (told[from].sends[to] != told[to].receives[from])
-        throw Error(ErrorKind::truncate,
-                    fmt::format("rank {} has {} bytes for rank {}, which has room for {}", from,
-                                told[from].sends[to], to, told[to].receives[from]));
+      require_room(from, to, told[from].sends[to], told[to].receives[from]);
+}
+
+// Bytes of each block from a rank to another, in their order.
+using Edges = std::map<std::pair<std::size_t, std::size_t>, std::vector<std::size_t>>;
+
+void require_fitting_edge(std::pair<std::size_t, std::size_t> ranks,
+                          const std::vector<std::size_t>& blocks,
+                          const std::vector<std::size_t>& rooms) {
+  const auto [from, to] = ranks;
+  if (blocks.size() != rooms.size())
+    throw Error(ErrorKind::argument,
+                fmt::format("rank {} has {} blocks for rank {}, which takes {} from it: their "
+                            "topologies differ",
+                            from, blocks.size(), to, rooms.size()));
+  for (std::size_t i = 0; i < blocks.size(); ++i) require_room(from, to, blocks[i], rooms[i]);
+}
+
+void require_fitting_edges(const std::vector<Told>& told) {
+  Edges sent, received;
+  for (std::size_t rank = 0; rank < told.size(); ++rank) {
+    const Told& own = told[rank];
+    for (std::size_t i = 0; i < own.sends.size(); ++i)
+      sent[{rank, own.destinations[i]}].push_back(own.sends[i]);
+    for (std::size_t i = 0; i < own.receives.size(); ++i)
+      received[{own.sources[i], rank}].push_back(own.receives[i]);
+  }
+  for (const auto& [ranks, blocks] : sent) require_fitting_edge(ranks, blocks, received[ranks]);
+  for (const auto& [ranks, rooms] : received) require_fitting_edge(ranks, sent[ranks], rooms);
+}
+
+bool is_of_neighbors(CollectiveKind kind) {
+  return kind == CollectiveKind::neighbor_alltoall || kind == CollectiveKind::neighbor_alltoallv;
 }
 
 // Nodes count from 0 on, in the order of their first ranks.
@@ -163,8 +203,16 @@ class Part final : public core::CollectivePart {
 }  // namespace
 
 const char* name_of(CollectiveKind kind) noexcept {
-  constexpr const char* names[] = {"barrier",  "bcast",     "reduce",    "allgather",
-                                   "alltoall", "alltoallv", "allreduce", "reduce_scatter_block"};
+  constexpr const char* names[] = {"barrier",
+                                   "bcast",
+                                   "reduce",
+                                   "allgather",
+                                   "alltoall",
+                                   "alltoallv",
+                                   "allreduce",
+                                   "reduce_scatter_block",
+                                   "neighbor_alltoall",
+                                   "neighbor_alltoallv"};
   const auto index = static_cast<std::size_t>(kind);
   return index < std::size(names) ? names[index] : "collective";
 }
@@ -225,6 +273,7 @@ WireRecord CollectiveCall::Offer::record() const {
   letter.value(arguments.refusal_kind);
   letter.bytes(to_bytes(bytes_of(arguments.sends)));
   letter.bytes(to_bytes(bytes_of(arguments.receives)));
+  letter.bytes(to_bytes(arguments.destinations)).bytes(to_bytes(arguments.sources));
   direct_.tell(letter);
   return letter.take();
 }
@@ -238,6 +287,8 @@ Shape CollectiveCall::shape() const {
   shape.count = arguments_.count;
   shape.sends = arguments_.sends;
   shape.receives = arguments_.receives;
+  shape.destinations = arguments_.destinations;
+  shape.sources = arguments_.sources;
   return shape;
 }
 
@@ -256,6 +307,7 @@ WireRecord CollectiveCall::choose(std::span<const WireRecord> records) const {
       require_alike(told.front(), told[rank], rank);
     }
     if (arguments_.kind == CollectiveKind::alltoallv) require_fitting(told);
+    if (is_of_neighbors(arguments_.kind)) require_fitting_edges(told);
     core::LetterWriter letter;
     const base::Verdict verdict =
         choose_direct(arguments_.kind, direct, core::Library::require().transports(), letter);

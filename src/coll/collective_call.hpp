@@ -27,9 +27,10 @@ struct Arguments {
   MemoryPlace place;  // of that memory
   bool in_place = false;
   int root = 0;
-  std::size_t element = 1;  // bytes of one
-  std::size_t count = 0;    // as Shape::count
-  std::vector<Block> sends, receives;
+  std::size_t element = 1;                 // bytes of one
+  std::size_t count = 0;                   // as Shape::count
+  std::vector<Block> sends, receives;      // as in Shape
+  std::vector<int> destinations, sources;  // as in Shape
   Combination combination;
   std::string algorithm;  // the only one that may be taken; empty: any
   std::string refusal;    // empty: there is none

@@ -98,6 +98,8 @@ std::string_view direct_name(CollectiveKind kind) noexcept {
       return "one-shot";
     case CollectiveKind::bcast:
     case CollectiveKind::reduce:
+    case CollectiveKind::neighbor_alltoall:
+    case CollectiveKind::neighbor_alltoallv:
       return "";  // who has nothing to send back is not waited for
     default:
       return "direct";

@@ -74,9 +74,9 @@ struct Receive {
 };
 
 // First the local steps, one after the other, then the messages, all at once. The next phase begins
-// when they have ended. A message has one phase at both ends, and is the only one between them in
-// that phase and direction. So no ranks wait for each other in a circle: whoever is in the lowest
-// phase has messages that have been started at both ends.
+// when they have ended. A message has one phase at both ends, and the k-th one from a rank to
+// another in a phase is the k-th of both. So no ranks wait for each other in a circle: whoever is
+// in the lowest phase has messages that have been started at both ends.
 struct Phase {
   std::vector<LocalStep> steps;
   std::vector<Receive> receives;

@@ -16,7 +16,7 @@ struct Block {
   std::size_t bytes = 0;
 };
 
-// All members of a collective know the same, but for `sends` and `receives`.
+// All members of a collective know the same, but for the blocks of uneven ones and the neighbours.
 struct Shape {
   int ranks = 1;
   // Of each rank: its node, and its number among those of its node, both from 0 on.
@@ -30,7 +30,10 @@ struct Shape {
   // Elements that a rank gives each rank: alltoall, allgather, reduce-scatter of a block. Else all
   // that it has.
   std::size_t count = 0;
-  std::vector<Block> sends, receives;  // alltoallv: this rank's, by peer
+  // Alltoallv: this rank's, by peer. Between neighbours: its edges, and who is at the other end of
+  // each; the k-th one from a rank to another is the k-th of both.
+  std::vector<Block> sends, receives;
+  std::vector<int> destinations, sources;
 
   std::size_t bytes() const noexcept { return count * element; }
   // What this rank brings, all of it.

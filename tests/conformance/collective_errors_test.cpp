@@ -220,6 +220,72 @@ TEST_F(CollectiveErrors, ANegativeCountIsNoHugeOne) {
   expect_refused(request, PST_ERROR_ARGUMENT, "the count is negative: -1");
 }
 
+// A ring of all, and what each sends to its two neighbours and receives from them, in numbers.
+class NeighborErrors : public CollectiveErrors {
+ protected:
+  void SetUp() override {
+    CollectiveErrors::SetUp();
+    if (IsSkipped()) return;
+    const int ranks = size(), periodic = 1;
+    MPI_Cart_create(comm_, 1, &ranks, &periodic, 0, &ring_);
+    MPI_Comm_set_errhandler(ring_, MPI_ERRORS_RETURN);
+  }
+  void TearDown() override {
+    if (ring_ != MPI_COMM_NULL) MPI_Comm_free(&ring_);
+    CollectiveErrors::TearDown();
+  }
+  MPI_Request exchange(const void* from, int count, int room, MPI_Comm comm) {
+    MPI_Request request;
+    EXPECT_PST(PST_Neighbor_alltoall_init(from, count, MPI_DOUBLE, data_.data() + 32, room,
+                                          MPI_DOUBLE, comm, MPI_INFO_NULL, &request));
+    return request;
+  }
+
+  MPI_Comm ring_ = MPI_COMM_NULL;
+};
+
+TEST_F(NeighborErrors, ACommunicatorWithoutTopology) {
+  expect_refused(exchange(data_.data(), 1, 1, comm_), PST_ERROR_ARGUMENT, "has no topology");
+}
+
+TEST_F(NeighborErrors, NothingIsInPlace) {
+  expect_refused(exchange(last() ? MPI_IN_PLACE : data_.data(), 1, 1, ring_), PST_ERROR_ARGUMENT,
+                 "rank " + std::to_string(size() - 1) + ": MPI_IN_PLACE");
+}
+
+TEST_F(NeighborErrors, BlocksThatFindNoRoom) {
+  expect_refused(exchange(data_.data(), last() ? 3 : 2, 2, ring_), PST_ERROR_TRUNCATE,
+                 "rank " + std::to_string(size() - 1) + " has 24 bytes for rank");
+}
+
+TEST_F(NeighborErrors, AnAlgorithmThatNobodyKnows) {
+  MPI_Info info;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "penstock_algorithm", "direct");
+  MPI_Request request;
+  EXPECT_PST(PST_Neighbor_alltoall_init(data_.data(), 1, MPI_INT, data_.data() + 32, 1, MPI_INT,
+                                        ring_, info, &request));
+  MPI_Info_free(&info);
+  expect_refused(request, PST_ERROR_UNSUPPORTED, "there is nonblocking");
+}
+
+// Rank 0 has its neighbour twice, and that one it once.
+TEST_F(NeighborErrors, TopologiesThatDiffer) {
+  const int to[] = {1, 1}, from[] = {1}, weights[] = {1, 1};
+  const int back[] = {0}, sources[] = {0};
+  MPI_Comm graph;
+  if (rank() == 0)
+    MPI_Dist_graph_create_adjacent(comm_, 1, from, weights, 2, to, weights, MPI_INFO_NULL, 0,
+                                   &graph);
+  else
+    MPI_Dist_graph_create_adjacent(comm_, rank() == 1 ? 1 : 0, sources, weights,
+                                   rank() == 1 ? 1 : 0, back, weights, MPI_INFO_NULL, 0, &graph);
+  MPI_Comm_set_errhandler(graph, MPI_ERRORS_RETURN);
+  expect_refused(exchange(data_.data(), 1, 1, graph), PST_ERROR_ARGUMENT,
+                 "rank 0 has 2 blocks for rank 1, which takes 1 from it");
+  MPI_Comm_free(&graph);
+}
+
 // The order of matches is free, that of the collectives themselves is not.
 TEST_F(CollectiveErrors, AnEndBeforeItsMatchFreesNothingOfOthers) {
   MPI_Request first = allreduce(1, MPI_INT, MPI_SUM), second = allreduce(1, MPI_INT, MPI_SUM);

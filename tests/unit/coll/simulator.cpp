@@ -95,35 +95,38 @@ void Simulator::match() {
   }
 }
 
-std::size_t Simulator::number_of(int source, int destination, std::size_t phase) {
+// Of the first message that lacks that end.
+template <class End>
+std::size_t Simulator::number_of(int source, int destination, std::size_t phase,
+                                 End Message::*end) {
   const std::size_t count = ranks_.size();
-  int& number = numbers_[(phase * count + source) * count + destination];
-  if (number < 0) {
-    number = static_cast<int>(messages_.size());
-    messages_.emplace_back();
-    messages_.back().source = source;
-    messages_.back().destination = destination;
-    messages_.back().phase = phase;
-  }
-  return number;
+  int* number = &numbers_[(phase * count + source) * count + destination];
+  while (*number >= 0 && messages_[*number].*end != nullptr) number = &messages_[*number].next;
+  if (*number >= 0) return *number;
+  *number = static_cast<int>(messages_.size());
+  Message message;
+  message.source = source;
+  message.destination = destination;
+  message.phase = phase;
+  messages_.push_back(message);
+  return messages_.size() - 1;
 }
 
 void Simulator::list_messages(int rank) {
   const std::vector<Phase>& phases = schedules_[rank].phases;
   for (std::size_t phase = 0; phase < phases.size(); ++phase) {
     const auto list = [&](const auto& end, auto*& seat) {
-      if (seat != nullptr) complain(fmt::format("rank {} has two messages for one", rank));
       seat = &end;
       ++ranks_[rank].open[phase];
       check_region(rank, end.region);
     };
     for (const Send& send : phases[phase].sends) {
-      const std::size_t number = number_of(rank, send.peer, phase);
+      const std::size_t number = number_of(rank, send.peer, phase, &Message::send);
       list(send, messages_[number].send);
       ranks_[rank].sends[phase].push_back(number);
     }
     for (const Receive& receive : phases[phase].receives) {
-      const std::size_t number = number_of(receive.peer, rank, phase);
+      const std::size_t number = number_of(receive.peer, rank, phase, &Message::receive);
       list(receive, messages_[number].receive);
       if (receive.start > phase) return complain("a receive starts after its phase");
       ranks_[rank].starts[receive.start].push_back(number);

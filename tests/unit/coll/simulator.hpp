@@ -45,6 +45,7 @@ class Simulator {
   struct Message {
     int source = 0, destination = 0;
     std::size_t phase = 0;
+    int next = -1;  // of the same ranks and phase
     const Send* send = nullptr;
     const Receive* receive = nullptr;
     bool sent = false, received = false;  // these have been started
@@ -64,7 +65,8 @@ class Simulator {
   };
 
   void match();
-  std::size_t number_of(int source, int destination, std::size_t phase);
+  template <class End>
+  std::size_t number_of(int source, int destination, std::size_t phase, End Message::*end);
   void list_messages(int rank);
 
   void carry_out(const Event& event);
@@ -91,7 +93,7 @@ class Simulator {
   std::minstd_rand random_;
   std::vector<Rank> ranks_;
   std::vector<Message> messages_;
-  std::vector<int> numbers_;  // of messages, by phase, source and destination
+  std::vector<int> numbers_;  // of the first message, by phase, source and destination
   std::vector<Event> events_;
   std::string complaint_;
 };

@@ -99,6 +99,35 @@ std::vector<std::size_t> column(const std::vector<std::vector<std::size_t>>& cou
   return lengths;
 }
 
+struct Edge {
+  int from, to;
+  std::size_t bytes;
+};
+
+std::vector<Edge> random_edges(const Shape& shape, std::minstd_rand& random) {
+  std::vector<Edge> edges(random() % (3 * shape.ranks + 1));
+  for (Edge& edge : edges) {
+    edge.from = static_cast<int>(random() % shape.ranks);
+    edge.to = static_cast<int>(random() % shape.ranks);
+    edge.bytes = random() % 3 == 0 ? 0 : random() % (2 * shape.bytes() + 1);
+  }
+  return edges;
+}
+
+// One end of each of a rank's edges, which keep their order where they are of one peer.
+std::vector<std::size_t> ends_of(const std::vector<Edge>& edges, int rank, int Edge::*end,
+                                 int Edge::*other, std::minstd_rand& random) {
+  std::vector<std::size_t> numbers;
+  for (std::size_t edge = 0; edge < edges.size(); ++edge)
+    if (edges[edge].*end == rank) numbers.push_back(edge);
+  std::vector<unsigned long> places(edges.size());
+  for (unsigned long& place : places) place = random();
+  std::stable_sort(numbers.begin(), numbers.end(), [&](std::size_t a, std::size_t b) {
+    return places[edges[a].*other] < places[edges[b].*other];
+  });
+  return numbers;
+}
+
 }  // namespace
 
 std::vector<Schedule> Trial::schedules(const Algorithm& algorithm) const {
@@ -171,6 +200,41 @@ Trial alltoallv_trial(const Shape& shape, std::uint32_t seed) {
       const Block& block = trial.shapes[rank].receives[peer];
       fill(trial.after[rank][Buffer::output], block.offset, block.bytes, peer, rank);
     }
+  return trial;
+}
+
+// A byte tells its edge.
+Trial neighbor_trial(const Shape& shape, std::uint32_t seed) {
+  std::minstd_rand random(seed + 1);
+  const std::vector<Edge> edges = random_edges(shape, random);
+  Trial trial = blank(shape, 0, 0);
+  trial.after.resize(shape.ranks);
+  for (int rank = 0; rank < shape.ranks; ++rank) {
+    Shape& own = trial.shapes[rank];
+    const auto out = ends_of(edges, rank, &Edge::from, &Edge::to, random);
+    const auto in = ends_of(edges, rank, &Edge::to, &Edge::from, random);
+    std::vector<std::size_t> sends, receives;
+    for (const std::size_t edge : out) {
+      own.destinations.push_back(edges[edge].to);
+      sends.push_back(edges[edge].bytes);
+    }
+    for (const std::size_t edge : in) {
+      own.sources.push_back(edges[edge].from);
+      receives.push_back(edges[edge].bytes);
+    }
+    own.sends = scattered(sends, random);
+    own.receives = scattered(receives, random);
+    RankMemory& before = trial.before[rank];
+    before[Buffer::input].resize(end_of(own.sends));
+    before[Buffer::output].resize(end_of(own.receives) + 3);
+    fill(before[Buffer::output], 0, before[Buffer::output].size(), rank, 4711);
+    for (std::size_t i = 0; i < out.size(); ++i)
+      fill(before[Buffer::input], own.sends[i].offset, own.sends[i].bytes, out[i], 1);
+    trial.after[rank] = before;
+    for (std::size_t i = 0; i < in.size(); ++i)
+      fill(trial.after[rank][Buffer::output], own.receives[i].offset, own.receives[i].bytes, in[i],
+           1);
+  }
   return trial;
 }
 

@@ -24,6 +24,8 @@ Trial allgather_trial(const Shape& shape);
 Trial alltoall_trial(const Shape& shape);
 // Counts and displacements are random, with zeros, holes and no order.
 Trial alltoallv_trial(const Shape& shape, std::uint32_t seed);
+// Random edges, several between two ranks and of a rank with itself among them.
+Trial neighbor_trial(const Shape& shape, std::uint32_t seed);
 // How an algorithm combines the values of all ranks.
 using Reference = float (*)(const Shape& shape, const std::vector<float>& values);
 float by_rank(const Shape& shape, const std::vector<float>& values);
