@@ -284,9 +284,9 @@ PST_API int PST_Request_free(MPI_Request* request);
 
 /* A collective as a persistent request: made once, matched once (PST_Match and its kin), started
  * and waited for on queues like a message. All members of `comm` make their collectives in the same
- * order, and start each equally often. The functions of MPI-4 (MPI_Allreduce_init and so on) make
- * requests that can be matched, too, where MPI has them; these exist on any MPI, and MPI_Start does
- * nothing with their requests. Arguments as in MPI, MPI_IN_PLACE among them; counts and
+ * order, and start each equally often. The functions of MPI-4 (MPI_Allreduce_init and so on), or of
+ * Open MPI 4.1 (MPIX_Allreduce_init), make requests that can be matched, too, where MPI has them;
+ * these exist on any MPI, and MPI_Start does nothing with their requests. Arguments as in MPI, MPI_IN_PLACE among them; counts and
  * displacements are in elements, and arrays are copied. `info` may name an algorithm by the key
  * `penstock_algorithm`, the same on all members (docs/collectives.md), or be MPI_INFO_NULL. All
  * buffers of a member are in memory of the host, or of one GPU; datatypes have no gaps; reductions

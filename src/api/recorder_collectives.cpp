@@ -9,6 +9,10 @@
 #include "group/mpi_handle.hpp"
 #include "penstock_recorder_config.h"
 
+#if PENSTOCK_HAVE_MPIX_Bcast_init
+#include <mpi-ext.h>
+#endif
+
 namespace {
 
 namespace coll = penstock::coll;
@@ -102,116 +106,126 @@ int MPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype data
                     [&](penstock::api::CollectiveArguments& call) { PENSTOCK_STRIP data; }); \
   }
 
-// All of them, with counts as int or MPI_Count (and displacements as int or MPI_Aint).
-#define PENSTOCK_COLLECTIVES(suffix, Count, Displacement)                                          \
-  PENSTOCK_MATCHED(bcast, MPI_Bcast_init##suffix,                                                  \
+// All of them, with counts as int or MPI_Count (and displacements as int or MPI_Aint). `prefix`:
+// MPI_, or MPIX_ where Open MPI has them before MPI-4.
+#define PENSTOCK_COLLECTIVES(prefix, suffix, Count, Displacement)                                  \
+  PENSTOCK_MATCHED(bcast, prefix##Bcast_init##suffix,                                              \
                    (void* buffer, Count count, MPI_Datatype datatype, int root),                   \
                    (buffer, count, datatype, root),                                                \
                    (call.receive = {buffer, count, datatype}, call.root = root))                   \
-  PENSTOCK_COLLECTIVE(MPI_Gather_init##suffix,                                                     \
+  PENSTOCK_COLLECTIVE(prefix##Gather_init##suffix,                                                 \
                       (const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, \
                        Count recvcount, MPI_Datatype recvtype, int root),                          \
                       (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root))          \
   PENSTOCK_COLLECTIVE(                                                                             \
-      MPI_Gatherv_init##suffix,                                                                    \
+      prefix##Gatherv_init##suffix,                                                                \
       (const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf,                 \
        const Count recvcounts[], const Displacement displs[], MPI_Datatype recvtype, int root),    \
       (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root))                 \
-  PENSTOCK_COLLECTIVE(MPI_Scatter_init##suffix,                                                    \
+  PENSTOCK_COLLECTIVE(prefix##Scatter_init##suffix,                                                \
                       (const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, \
                        Count recvcount, MPI_Datatype recvtype, int root),                          \
                       (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root))          \
   PENSTOCK_COLLECTIVE(                                                                             \
-      MPI_Scatterv_init##suffix,                                                                   \
+      prefix##Scatterv_init##suffix,                                                               \
       (const void* sendbuf, const Count sendcounts[], const Displacement displs[],                 \
        MPI_Datatype sendtype, void* recvbuf, Count recvcount, MPI_Datatype recvtype, int root),    \
       (sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root))                 \
-  PENSTOCK_MATCHED(reduce, MPI_Reduce_init##suffix,                                                \
+  PENSTOCK_MATCHED(reduce, prefix##Reduce_init##suffix,                                            \
                    (const void* sendbuf, void* recvbuf, Count count, MPI_Datatype datatype,        \
                     MPI_Op op, int root),                                                          \
                    (sendbuf, recvbuf, count, datatype, op, root),                                  \
                    (call.send.buffer = sendbuf, call.receive = {recvbuf, count, datatype},         \
                     call.op = op, call.root = root))                                               \
-  PENSTOCK_MATCHED_REDUCTION(allreduce, Allreduce, suffix, Count)                                  \
-  PENSTOCK_REDUCTION(Scan, suffix, Count count, count)                                             \
-  PENSTOCK_REDUCTION(Exscan, suffix, Count count, count)                                           \
-  PENSTOCK_REDUCTION(Reduce_scatter, suffix, const Count recvcounts[], recvcounts)                 \
-  PENSTOCK_MATCHED_REDUCTION(reduce_scatter_block, Reduce_scatter_block, suffix, Count)            \
-  PENSTOCK_MATCHED_BLOCKS(allgather, Allgather, suffix, Count)                                     \
-  PENSTOCK_MATCHED_BLOCKS(alltoall, Alltoall, suffix, Count)                                       \
-  PENSTOCK_MATCHED_BLOCKS(neighbor_alltoall, Neighbor_alltoall, suffix, Count)                     \
-  PENSTOCK_ALLGATHER(Neighbor_allgather, suffix, Count)                                            \
-  PENSTOCK_ALLGATHERV(Allgatherv, suffix, Count, Displacement)                                     \
-  PENSTOCK_ALLGATHERV(Neighbor_allgatherv, suffix, Count, Displacement)                            \
-  PENSTOCK_MATCHED_ALLTOALLV(alltoallv, Alltoallv, suffix, Count, Displacement)                    \
-  PENSTOCK_MATCHED_ALLTOALLV(neighbor_alltoallv, Neighbor_alltoallv, suffix, Count, Displacement)  \
-  PENSTOCK_ALLTOALLW(Alltoallw, suffix, Count, Displacement)                                       \
-  PENSTOCK_ALLTOALLW(Neighbor_alltoallw, suffix, Count, MPI_Aint)
+  PENSTOCK_MATCHED_REDUCTION(allreduce, prefix, Allreduce, suffix, Count)                          \
+  PENSTOCK_REDUCTION(prefix, Scan, suffix, Count count, count)                                     \
+  PENSTOCK_REDUCTION(prefix, Exscan, suffix, Count count, count)                                   \
+  PENSTOCK_REDUCTION(prefix, Reduce_scatter, suffix, const Count recvcounts[], recvcounts)         \
+  PENSTOCK_MATCHED_REDUCTION(reduce_scatter_block, prefix, Reduce_scatter_block, suffix, Count)    \
+  PENSTOCK_MATCHED_BLOCKS(allgather, prefix, Allgather, suffix, Count)                             \
+  PENSTOCK_MATCHED_BLOCKS(alltoall, prefix, Alltoall, suffix, Count)                               \
+  PENSTOCK_MATCHED_BLOCKS(neighbor_alltoall, prefix, Neighbor_alltoall, suffix, Count)             \
+  PENSTOCK_ALLGATHER(prefix, Neighbor_allgather, suffix, Count)                                    \
+  PENSTOCK_ALLGATHERV(prefix, Allgatherv, suffix, Count, Displacement)                             \
+  PENSTOCK_ALLGATHERV(prefix, Neighbor_allgatherv, suffix, Count, Displacement)                    \
+  PENSTOCK_MATCHED_ALLTOALLV(alltoallv, prefix, Alltoallv, suffix, Count, Displacement)            \
+  PENSTOCK_MATCHED_ALLTOALLV(neighbor_alltoallv, prefix, Neighbor_alltoallv, suffix, Count,        \
+                             Displacement)                                                         \
+  PENSTOCK_ALLTOALLW(prefix, Alltoallw, suffix, Count, Displacement)                               \
+  PENSTOCK_ALLTOALLW(prefix, Neighbor_alltoallw, suffix, Count, MPI_Aint)
 
-#define PENSTOCK_MATCHED_REDUCTION(kind, verb, suffix, Count)                              \
+#define PENSTOCK_MATCHED_REDUCTION(kind, prefix, verb, suffix, Count)                      \
   PENSTOCK_MATCHED(                                                                        \
-      kind, MPI_##verb##_init##suffix,                                                     \
+      kind, prefix##verb##_init##suffix,                                                   \
       (const void* sendbuf, void* recvbuf, Count count, MPI_Datatype datatype, MPI_Op op), \
       (sendbuf, recvbuf, count, datatype, op),                                             \
       (call.send.buffer = sendbuf, call.receive = {recvbuf, count, datatype}, call.op = op))
 
-#define PENSTOCK_MATCHED_BLOCKS(kind, verb, suffix, Count)                         \
+#define PENSTOCK_MATCHED_BLOCKS(kind, prefix, verb, suffix, Count)                 \
   PENSTOCK_MATCHED(                                                                \
-      kind, MPI_##verb##_init##suffix,                                             \
+      kind, prefix##verb##_init##suffix,                                           \
       (const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, \
        Count recvcount, MPI_Datatype recvtype),                                    \
       (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype),                \
       (call.send = {sendbuf, sendcount, sendtype}, call.receive = {recvbuf, recvcount, recvtype}))
 
-#define PENSTOCK_MATCHED_ALLTOALLV(kind, verb, suffix, Count, Displacement)                      \
-  int MPI_##verb##_init##suffix(const void* sendbuf, const Count sendcounts[],                   \
-                                const Displacement sdispls[], MPI_Datatype sendtype,             \
-                                void* recvbuf, const Count recvcounts[],                         \
-                                const Displacement rdispls[], MPI_Datatype recvtype,             \
-                                MPI_Comm comm, MPI_Info info, MPI_Request* request) {            \
-    const int code =                                                                             \
-        PMPI_##verb##_init##suffix(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,  \
-                                   rdispls, recvtype, comm, info, request);                      \
-    return recorded_alltoallv(coll::CollectiveKind::kind, "MPI_" #verb "_init" #suffix, sendbuf, \
-                              sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,       \
-                              recvtype, comm, info, request, code);                              \
+#define PENSTOCK_MATCHED_ALLTOALLV(kind, prefix, verb, suffix, Count, Displacement)               \
+  int prefix##verb##_init##suffix(const void* sendbuf, const Count sendcounts[],                  \
+                                  const Displacement sdispls[], MPI_Datatype sendtype,            \
+                                  void* recvbuf, const Count recvcounts[],                        \
+                                  const Displacement rdispls[], MPI_Datatype recvtype,            \
+                                  MPI_Comm comm, MPI_Info info, MPI_Request* request) {           \
+    const int code =                                                                              \
+        P##prefix##verb##_init##suffix(sendbuf, sendcounts, sdispls, sendtype, recvbuf,           \
+                                       recvcounts, rdispls, recvtype, comm, info, request);       \
+    return recorded_alltoallv(coll::CollectiveKind::kind, #prefix #verb "_init" #suffix, sendbuf, \
+                              sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,        \
+                              recvtype, comm, info, request, code);                               \
   }
 
-#define PENSTOCK_REDUCTION(verb, suffix, count_parameter, count_argument)                      \
+#define PENSTOCK_REDUCTION(prefix, verb, suffix, count_parameter, count_argument)              \
   PENSTOCK_COLLECTIVE(                                                                         \
-      MPI_##verb##_init##suffix,                                                               \
+      prefix##verb##_init##suffix,                                                             \
       (const void* sendbuf, void* recvbuf, count_parameter, MPI_Datatype datatype, MPI_Op op), \
       (sendbuf, recvbuf, count_argument, datatype, op))
 
-#define PENSTOCK_ALLGATHER(verb, suffix, Count)                                                    \
-  PENSTOCK_COLLECTIVE(MPI_##verb##_init##suffix,                                                   \
+#define PENSTOCK_ALLGATHER(prefix, verb, suffix, Count)                                            \
+  PENSTOCK_COLLECTIVE(prefix##verb##_init##suffix,                                                 \
                       (const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf, \
                        Count recvcount, MPI_Datatype recvtype),                                    \
                       (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype))
 
-#define PENSTOCK_ALLGATHERV(verb, suffix, Count, Displacement)                        \
+#define PENSTOCK_ALLGATHERV(prefix, verb, suffix, Count, Displacement)                \
   PENSTOCK_COLLECTIVE(                                                                \
-      MPI_##verb##_init##suffix,                                                      \
+      prefix##verb##_init##suffix,                                                    \
       (const void* sendbuf, Count sendcount, MPI_Datatype sendtype, void* recvbuf,    \
        const Count recvcounts[], const Displacement displs[], MPI_Datatype recvtype), \
       (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype))
 
-#define PENSTOCK_ALLTOALLW(verb, suffix, Count, Displacement)                       \
+#define PENSTOCK_ALLTOALLW(prefix, verb, suffix, Count, Displacement)               \
   PENSTOCK_COLLECTIVE(                                                              \
-      MPI_##verb##_init##suffix,                                                    \
+      prefix##verb##_init##suffix,                                                  \
       (const void* sendbuf, const Count sendcounts[], const Displacement sdispls[], \
        const MPI_Datatype sendtypes[], void* recvbuf, const Count recvcounts[],     \
        const Displacement rdispls[], const MPI_Datatype recvtypes[]),               \
       (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes))
 
+#define PENSTOCK_BARRIER(prefix)                                                                \
+  int prefix##Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {                \
+    return recorded(coll::CollectiveKind::barrier, #prefix "Barrier_init", comm, info, request, \
+                    P##prefix##Barrier_init(comm, info, request), [](auto&) {});                \
+  }
+
 #if PENSTOCK_HAVE_MPI_Bcast_init
-int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  return recorded(coll::CollectiveKind::barrier, "MPI_Barrier_init", comm, info, request,
-                  PMPI_Barrier_init(comm, info, request), [](auto&) {});
-}
-PENSTOCK_COLLECTIVES(, int, int)
+PENSTOCK_BARRIER(MPI_)
+PENSTOCK_COLLECTIVES(MPI_, , int, int)
 #endif
 
 #if PENSTOCK_HAVE_MPI_Bcast_init_c
-PENSTOCK_COLLECTIVES(_c, MPI_Count, MPI_Aint)
+PENSTOCK_COLLECTIVES(MPI_, _c, MPI_Count, MPI_Aint)
+#endif
+
+#if PENSTOCK_HAVE_MPIX_Bcast_init
+PENSTOCK_BARRIER(MPIX_)
+PENSTOCK_COLLECTIVES(MPIX_, , int, int)
 #endif

@@ -23,7 +23,7 @@ def declared(header):
 
 
 def recorded(config):
-    return set(re.findall(r"^#define PENSTOCK_HAVE_(MPI_\w+) 1$", Path(config).read_text(encoding="utf-8"),
+    return set(re.findall(r"^#define PENSTOCK_HAVE_(MPIX?_\w+) 1$", Path(config).read_text(encoding="utf-8"),
                           flags=re.MULTILINE))
 
 
