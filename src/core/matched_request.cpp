@@ -30,9 +30,8 @@ const char* verb(RequestKind kind) {
     case RequestKind::receive:
       return "receive from";
     case RequestKind::collective:
-      return "collective of";
     case RequestKind::partitioned:
-      return "partitioned operation with";
+      break;
   }
   return "operation with";
 }
@@ -47,14 +46,16 @@ std::string MatchedRequest::label() const {
 
 std::string MatchedRequest::label_of(const MatchResult* result) const {
   if (recording_.collective) return recording_.collective->label();
+  const std::string communicator =
+      recording_.communicator ? recording_.communicator->name : "unknown communicator";
+  if (recording_.kind == RequestKind::collective || recording_.kind == RequestKind::partitioned)
+    return fmt::format("the request of {} ({})", recording_.call, communicator);
   const bool known = result != nullptr && is_receive();
   const int peer = known ? result->source : recording_.peer;
   const int tag = known ? result->tag : recording_.tag;
-  return fmt::format(
-      "{} {} (tag {}, {}, {} bytes)", verb(recording_.kind), rank_text(peer),
-      tag == any_tag ? std::string("any") : std::to_string(tag),
-      recording_.communicator ? recording_.communicator->name : "unknown communicator",
-      known ? result->bytes : recording_.bytes);
+  return fmt::format("{} {} (tag {}, {}, {} bytes)", verb(recording_.kind), rank_text(peer),
+                     tag == any_tag ? std::string("any") : std::to_string(tag), communicator,
+                     known ? result->bytes : recording_.bytes);
 }
 
 void MatchedRequest::take_match(const MatchResult& result, std::unique_ptr<transport::Plan> plan,

@@ -37,15 +37,14 @@ void Matcher::check(const MatchedRequest& request) const {
     throw RequestError(request, kind, text);
   };
   if (recording.kind == RequestKind::collective && !recording.collective)
-    refuse(ErrorKind::unsupported,
-           fmt::format(" cannot be matched: {} is a collective that only MPI carries out: start it "
-                       "with MPI_Start",
-                       recording.call));
+    refuse(
+        ErrorKind::unsupported,
+        " cannot be matched, as MPI alone carries it out: start it with MPI_Start, or make one of "
+        "the collectives that streams carry out (docs/collectives.md)");
   if (recording.kind == RequestKind::partitioned)
     refuse(ErrorKind::unsupported,
-           fmt::format(" cannot be matched: {} makes a partitioned request, and only persistent "
-                       "sends and receives match",
-                       recording.call));
+           " cannot be matched, as MPI alone carries out partitioned messages: start it with "
+           "MPI_Start, or make a persistent send or receive");
   if (request.matched() || request.match_under_way())
     refuse(ErrorKind::already_matched,
            request.matched()
