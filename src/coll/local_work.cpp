@@ -24,14 +24,15 @@ void run(const Permute& permute, const Memory& memory) noexcept {
 // In pieces that stay in the nearest cache, and apart, as the result may be stored over one of the
 // values.
 void run(const Reduce& reduce, const Memory& memory, const Combination& combination) noexcept {
-  const transport::Combine combine = transport::combine_of(combination);
-  std::byte result[4096];
-  for (std::size_t at = 0; at < reduce.to.bytes; at += sizeof result) {
-    const std::size_t bytes = std::min(sizeof result, reduce.to.bytes - at);
-    std::memcpy(result, memory.at(reduce.from.front()) + at, bytes);
+  constexpr std::size_t piece = 4096;
+  const transport::Combiner combiner = transport::combiner_of(combination);
+  std::byte sum[piece * transport::Combiner::most_widening];
+  for (std::size_t at = 0; at < reduce.to.bytes; at += piece) {
+    const std::size_t bytes = std::min(piece, reduce.to.bytes - at);
+    combiner.first(sum, memory.at(reduce.from.front()) + at, bytes);
     for (std::size_t i = 1; i < reduce.from.size(); ++i)
-      combine(result, memory.at(reduce.from[i]) + at, bytes);
-    std::memcpy(memory.at(reduce.to) + at, result, bytes);
+      combiner.next(sum, memory.at(reduce.from[i]) + at, bytes);
+    combiner.last(memory.at(reduce.to) + at, sum, bytes);
   }
 }
 

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "gpu/kernel_batch.cuh"
-#include "transport/reduce.hpp"
+#include "transport/word_sum.hpp"
 
 namespace penstock::gpu {
 
@@ -63,14 +63,18 @@ __device__ void move(const StepWork& work, const BlockIndex& place) {
 
 // ---- Combinations
 
-// As many elements as a thread takes at a time, in a word that one instruction loads; byte by byte
-// where elements lie at any address.
+// In their order, which decides the bits: the first is the left one.
+__device__ const std::byte* const* values_of(const StepWork& work) {
+  return work.list != nullptr ? work.list : work.from;
+}
+
+// As many elements as a thread takes at a time, in a word that one instruction loads.
 template <class T, class Word>
 struct Elements {
   static constexpr int count = sizeof(Word) / sizeof(T);
   T value[count];
 
-  __device__ void load(const std::byte* from) {
+  __device__ explicit Elements(const std::byte* from) {
     const Word word = *reinterpret_cast<const Word*>(from);
     memcpy(value, &word, sizeof word);
   }
@@ -80,51 +84,85 @@ struct Elements {
     *reinterpret_cast<Word*>(to) = word;
   }
 };
-template <class T>
-struct Anywhere {
-  unsigned char byte[sizeof(T)];
-};
 
-// The first of the values is the left one: their order decides the bits.
 template <class T, class Word>
-__device__ void combine_words(const StepWork& work, const BlockIndex& place, const Range& range) {
-  const std::byte* const* const values = work.list != nullptr ? work.list : work.from;
+__device__ void add_words(const StepWork& work, const BlockIndex& place, const Range& range) {
+  const std::byte* const* const values = values_of(work);
   each_word(place, range, sizeof(Word), [&](std::uint64_t at) {
-    Elements<T, Word> result, next;
-    result.load(values[0] + at);
+    Elements<T, Word> result(values[0] + at);
+    transport::Wide<T> sum[result.count];
+    for (int k = 0; k < result.count; ++k) sum[k] = transport::widen(result.value[k]);
     for (std::uint32_t i = 1; i < work.values; ++i) {
-      next.load(values[i] + at);
+      const Elements<T, Word> next(values[i] + at);
       for (int k = 0; k < result.count; ++k)
-        result.value[k] = transport::reduce(work.reduction, result.value[k], next.value[k]);
+        sum[k] = transport::reduce(Reduction::sum, sum[k], transport::widen(next.value[k]));
     }
+    for (int k = 0; k < result.count; ++k) result.value[k] = transport::narrow<T>(sum[k]);
     result.store(work.to + at);
   });
 }
 
+// Sums of what lies aligned.
 template <class T>
-__device__ void combine(const StepWork& work, const BlockIndex& place) {
-  const Range all{0, work.bytes};
-  if (work.width < sizeof(T)) return combine_words<T, Anywhere<T>>(work, place, all);
-  if (work.width < sizeof(uint4)) return combine_words<T, T>(work, place, all);
+__device__ void add(const StepWork& work, const BlockIndex& place) {
+  if (work.width < sizeof(uint4)) return add_words<T, T>(work, place, {0, work.bytes});
   const std::uint64_t whole = work.bytes / sizeof(uint4) * sizeof(uint4);
-  combine_words<T, uint4>(work, place, {0, whole});
-  combine_words<T, T>(work, place, {whole, work.bytes});
+  add_words<T, uint4>(work, place, {0, whole});
+  add_words<T, T>(work, place, {whole, work.bytes});
+}
+
+// At any address; the last word may be a part of one.
+__device__ std::uint64_t load_word(const std::byte* from, std::uint64_t bytes, unsigned width) {
+  if (width >= sizeof(std::uint64_t) && bytes >= sizeof(std::uint64_t))
+    return *reinterpret_cast<const std::uint64_t*>(from);
+  std::uint64_t word = 0;
+  for (unsigned i = 0; i < sizeof word && i < bytes; ++i)
+    word |= static_cast<std::uint64_t>(from[i]) << 8 * i;
+  return word;
+}
+__device__ void store_word(std::byte* to, std::uint64_t bytes, unsigned width, std::uint64_t word) {
+  if (width >= sizeof word && bytes >= sizeof word) {
+    *reinterpret_cast<std::uint64_t*>(to) = word;
+    return;
+  }
+  for (unsigned i = 0; i < sizeof word && i < bytes; ++i)
+    to[i] = static_cast<std::byte>(word >> 8 * i);
+}
+
+// Every operation on every type.
+__device__ void combine_any(const StepWork& work, const BlockIndex& place) {
+  const std::byte* const* const values = values_of(work);
+  each_word(place, {0, work.bytes}, sizeof(std::uint64_t), [&](std::uint64_t at) {
+    const std::uint64_t bytes = work.bytes - at;
+    const auto load = [&](std::uint32_t i) { return load_word(values[i] + at, bytes, work.width); };
+    transport::WordSum sum = transport::first_word(work.combination, load(0));
+    for (std::uint32_t i = 1; i < work.values; ++i)
+      sum = transport::next_of_any(work.combination, sum, load(i));
+    store_word(work.to + at, bytes, work.width, transport::last_word(work.combination, sum));
+  });
 }
 
 __device__ void combine(const StepWork& work, const BlockIndex& place) {
-  switch (work.element) {
+  const auto [reduction, element] = work.combination;
+  if (reduction != Reduction::sum || work.width < transport::bytes_of(element))
+    return combine_any(work, place);
+  switch (element) {
     case Element::int32:
-      return combine<std::int32_t>(work, place);
     case Element::uint32:
-      return combine<std::uint32_t>(work, place);
+      return add<std::uint32_t>(work, place);
     case Element::int64:
-      return combine<std::int64_t>(work, place);
     case Element::uint64:
-      return combine<std::uint64_t>(work, place);
+      return add<std::uint64_t>(work, place);
+    case Element::float16:
+      return add<transport::Float16>(work, place);
+    case Element::bfloat16:
+      return add<transport::BFloat16>(work, place);
     case Element::float32:
-      return combine<float>(work, place);
+      return add<float>(work, place);
     case Element::float64:
-      return combine<double>(work, place);
+      return add<double>(work, place);
+    default:
+      return combine_any(work, place);
   }
 }
 

@@ -27,15 +27,14 @@ StepWork move_work(const std::byte* from, std::byte* to, std::uint64_t bytes, st
 
 // The length does not count: what is left behind the last whole word is combined by elements.
 StepWork combine_work(std::span<const std::byte* const> values, const std::byte* const* list,
-                      std::byte* to, std::uint64_t bytes, transport::Reduction reduction,
-                      transport::Element element) noexcept {
+                      std::byte* to, std::uint64_t bytes,
+                      const transport::Combination& combination) noexcept {
   if (values.size() == 1) return move_work(values.front(), to, bytes);
   StepWork work;
   work.to = to;
   work.bytes = bytes;
   work.values = static_cast<std::uint32_t>(values.size());
-  work.reduction = reduction;
-  work.element = element;
+  work.combination = combination;
   if (values.size() > StepWork::most_inside)
     work.list = list;
   else

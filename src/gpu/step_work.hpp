@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "transport/operations.hpp"
+#include "transport/combination.hpp"
 
 namespace penstock::gpu {
 
@@ -26,15 +26,14 @@ struct StepWork {
   std::uint32_t values = 1;
   std::uint16_t blocks = 1;
   std::uint8_t width = 1;  // every address and length that counts is a multiple of it
-  transport::Reduction reduction = transport::Reduction::replace;
-  transport::Element element = transport::Element::int32;
+  transport::Combination combination;
 };
 
 StepWork move_work(const std::byte* from, std::byte* to, std::uint64_t bytes,
                    std::uint32_t rows = 1, std::uint32_t columns = 1) noexcept;
 // `list`: the values, on the device; may be null where they are most_inside or fewer.
 StepWork combine_work(std::span<const std::byte* const> values, const std::byte* const* list,
-                      std::byte* to, std::uint64_t bytes, transport::Reduction reduction,
-                      transport::Element element) noexcept;
+                      std::byte* to, std::uint64_t bytes,
+                      const transport::Combination& combination) noexcept;
 
 }  // namespace penstock::gpu

@@ -49,10 +49,10 @@ std::unique_ptr<transport::Plan> RallyOffer::connect(
     routes.push_back(member == ours_.me ? RallyPort::Route(ours_.blocks[member])
                                         : route_to(member, theirs));
   }
-  const transport::Combine combine =
-      ours_.combination ? transport::combine_of(*ours_.combination) : nullptr;
+  std::optional<transport::Combiner> combiner;
+  if (ours_.combination) combiner = transport::combiner_of(*ours_.combination);
   return std::make_unique<RallyPlan>(
-      RallyPort(std::move(routes), static_cast<unsigned>(ours_.me), combine), ours_.members,
+      RallyPort(std::move(routes), static_cast<unsigned>(ours_.me), combiner), ours_.members,
       std::move(holding_), owner_.retired());
 }
 

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -93,9 +94,9 @@ class RallyPort {
     const std::atomic<bool>* dead = nullptr;
   };
 
-  // `combine`: null where nothing is combined.
-  RallyPort(std::vector<Route> routes, unsigned me, transport::Combine combine)
-      : routes_(std::move(routes)), me_(me), combine_(combine) {
+  // `combiner`: nothing where nothing is combined.
+  RallyPort(std::vector<Route> routes, unsigned me, std::optional<transport::Combiner> combiner)
+      : routes_(std::move(routes)), me_(me), combiner_(combiner) {
     for (const Route& route : routes_)
       most_lines_ = std::max({most_lines_, route.there.lines, route.here.lines});
   }
@@ -124,10 +125,10 @@ class RallyPort {
     const std::size_t at = route.here.at(line), bytes = route.here.part(line);
     const std::byte* const from =
         member == me_ ? route.block.from + at : route.here.line(slot, line);
-    if (combine_ == nullptr)
-      copy(route.block.to + at, from, bytes);
-    else
+    if (combiner_)
       add(member, from, bytes, route.block.to + at);
+    else
+      copy(route.block.to + at, from, bytes);
   }
 
   // A dead member has closed, though it cannot say so.
@@ -151,17 +152,17 @@ class RallyPort {
   // The last one's is the result.
   void add(unsigned member, const std::byte* from, std::size_t bytes, std::byte* to) noexcept {
     if (member == 0)
-      copy(result_, from, bytes);
+      combiner_->first(sum_, from, bytes);
     else
-      combine_(result_, from, bytes);
-    if (member + 1 == members()) copy(to, result_, bytes);
+      combiner_->next(sum_, from, bytes);
+    if (member + 1 == members()) combiner_->last(to, sum_, bytes);
   }
 
   std::vector<Route> routes_;
   unsigned me_;
-  transport::Combine combine_;
+  std::optional<transport::Combiner> combiner_;
   std::uint32_t most_lines_ = 1;
-  alignas(cache_line) std::byte result_[longest_rally_line] = {};
+  alignas(cache_line) std::byte sum_[longest_rally_line * transport::Combiner::most_widening] = {};
 };
 
 static_assert(protocol::rally::Port<RallyPort>);

@@ -48,6 +48,8 @@ static __device__ __noinline__ void accumulate(const transport::Operation& opera
       return elements(float());
     case transport::Element::float64:
       return elements(double());
+    default:
+      return;  // no accumulate takes them
   }
 }
 

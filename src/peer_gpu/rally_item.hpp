@@ -8,7 +8,7 @@
 
 #include "peer_gpu/batch.hpp"
 #include "protocol/rally.hpp"
-#include "transport/operations.hpp"
+#include "transport/combination.hpp"
 
 namespace penstock::peer_gpu {
 
@@ -60,8 +60,7 @@ struct RallyItem {
   std::uint16_t me = 0;
   std::uint16_t blocks = 1;
   std::uint16_t threads = 32;
-  transport::Reduction reduction = transport::Reduction::replace;
-  transport::Element element = transport::Element::int32;
+  transport::Combination combination;
   bool combines = false;    // else each block goes to its own place
   bool alike = false;       // as much goes to each as comes from each
   bool aligned = false;     // all buffers lie at multiples of eight

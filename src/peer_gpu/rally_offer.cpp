@@ -132,8 +132,7 @@ void RallyOffer::shape(RallyItem& item) const {
   }
   if (!ours_.combination) return;
   item.combines = true;
-  item.reduction = ours_.combination->reduction;
-  item.element = ours_.combination->element;
+  item.combination = *ours_.combination;
 }
 
 std::unique_ptr<transport::Plan> RallyOffer::connect(

@@ -7,42 +7,11 @@
 
 #include "gpu/access.cuh"
 #include "peer_gpu/rally_item.hpp"
-#include "transport/reduce.hpp"
+#include "transport/word_sum.hpp"
 
 namespace penstock::peer_gpu {
 
 using gpu::load_cell, gpu::store_cell;
-
-// Two of four bytes, or one of eight.
-template <class T>
-__device__ Word64 reduce_word(transport::Reduction reduction, Word64 first, Word64 second) {
-  constexpr int count = sizeof(Word64) / sizeof(T);
-  T a[count], b[count];
-  memcpy(a, &first, sizeof first);
-  memcpy(b, &second, sizeof second);
-#pragma unroll
-  for (int i = 0; i < count; ++i) a[i] = transport::reduce(reduction, a[i], b[i]);
-  memcpy(&first, a, sizeof first);
-  return first;
-}
-
-__device__ inline Word64 reduce_word(const RallyItem& item, Word64 first, Word64 second) {
-  using transport::Element;
-  switch (item.element) {
-    case Element::int32:
-      return reduce_word<std::int32_t>(item.reduction, first, second);
-    case Element::uint32:
-      return reduce_word<std::uint32_t>(item.reduction, first, second);
-    case Element::int64:
-      return reduce_word<std::int64_t>(item.reduction, first, second);
-    case Element::uint64:
-      return reduce_word<std::uint64_t>(item.reduction, first, second);
-    case Element::float32:
-      return reduce_word<float>(item.reduction, first, second);
-    default:
-      return reduce_word<double>(item.reduction, first, second);
-  }
-}
 
 // `threads`: of all blocks that serve the item; `thread`: which of them this is. The cells of a
 // thread need not be the same ones in a start and in its wait, nor at two members: that all of an
@@ -108,8 +77,10 @@ class RallyPort {
     const RallyRoute& route = routes_[member];
     const Word64 data = member == item_.me ? ours(member, line) : theirs(member, slot, line);
     if (!item_.combines) return store(route.to, route.bytes_from, line, data);
-    result_ = member == 0 ? data : reduce_word(item_, result_, data);
-    if (member + 1 == item_.members) store(route.to, route.bytes_from, line, result_);
+    sum_ = member == 0 ? transport::first_word(item_.combination, data)
+                       : transport::next_word(item_.combination, sum_, data);
+    if (member + 1 == item_.members)
+      store(route.to, route.bytes_from, line, transport::last_word(item_.combination, sum_));
   }
   __device__ static Word64 load_closed(unsigned) {
     return 0;
@@ -172,7 +143,7 @@ class RallyPort {
   const std::uint32_t most_lines_;
   Cell found_{};
   Word64 data_ = 0;
-  Word64 result_ = 0;
+  transport::WordSum sum_{};
   Word64 ours_[ahead]{};
 };
 

@@ -42,6 +42,8 @@ inline void accumulate(const transport::Operation& operation, std::byte* to, con
       return accumulate_elements<float>(operation.reduction, to, from, bytes);
     case transport::Element::float64:
       return accumulate_elements<double>(operation.reduction, to, from, bytes);
+    default:
+      return;  // no accumulate takes them
   }
 }
 

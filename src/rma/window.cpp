@@ -19,11 +19,6 @@ using transport::WindowReach;
 
 namespace {
 
-constexpr std::size_t element_bytes(transport::Element element) noexcept {
-  using enum transport::Element;
-  return element == int32 || element == uint32 || element == float32 ? 4 : 8;
-}
-
 // What an operation takes of a slot, at most.
 constexpr std::size_t eager_bytes_of(const Operation& operation) noexcept {
   return operation.verb == Verb::get ? 0 : operation.bytes + WindowReach::eager_header;
@@ -185,7 +180,7 @@ void Window::require_served(int target, const Operation& operation) const {
                        "with PST_Win_allocate",
                        target));
   if (operation.verb == Verb::accumulate &&
-      (operation.displacement + to.misalignment) % element_bytes(operation.element) != 0)
+      (operation.displacement + to.misalignment) % bytes_of(operation.element) != 0)
     refuse(ErrorKind::unsupported, "an accumulate into elements that are not aligned");
 }
 

@@ -8,14 +8,47 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/host_device.hpp"
 #include "base/no_copy.hpp"
 #include "protocol/window.hpp"
 
 namespace penstock::transport {
 
 enum class Verb : std::uint8_t { put, get, accumulate };
-enum class Reduction : std::uint8_t { replace, sum, product, min, max, bit_and, bit_or, bit_xor };
-enum class Element : std::uint8_t { int32, uint32, int64, uint64, float32, float64 };
+enum class Reduction : std::uint8_t {
+  replace,
+  sum,
+  product,
+  min,
+  max,
+  bit_and,
+  bit_or,
+  bit_xor,
+  logical_and,
+  logical_or,
+  logical_xor
+};
+// Accumulates take those of four and eight bytes.
+enum class Element : std::uint8_t {
+  int8,
+  uint8,
+  int16,
+  uint16,
+  int32,
+  uint32,
+  int64,
+  uint64,
+  float16,
+  bfloat16,
+  float32,
+  float64
+};
+PENSTOCK_HD constexpr std::size_t bytes_of(Element element) noexcept {
+  using enum Element;
+  if (element <= uint8) return 1;
+  if (element <= uint16 || element == float16 || element == bfloat16) return 2;
+  return element <= uint32 || element == float32 ? 4 : 8;
+}
 
 // Its bytes lie without gaps on both sides.
 struct Operation {

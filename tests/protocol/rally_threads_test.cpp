@@ -66,7 +66,7 @@ std::size_t run_member(const Host& host, unsigned members, unsigned me, std::siz
   for (unsigned member = 0; member < members; ++member)
     routes.push_back(host.route(me, member, block));
   RallyPort port(std::move(routes), me,
-                 transport::combine_of({transport::Reduction::sum, transport::Element::uint64}));
+                 transport::combiner_of({transport::Reduction::sum, transport::Element::uint64}));
   rally::State state;
   std::minstd_rand random(me + 1);
   const auto linger = [&] {

@@ -125,7 +125,7 @@ class KernelSteps final : public LocalSteps {
     std::vector<const std::byte*> values;
     for (const Region& region : reduce.from) values.push_back(memory_.at(region));
     return gpu::combine_work(values, list_of(values), memory_.at(reduce.to), reduce.to.bytes,
-                             combination_.reduction, combination_.element);
+                             combination_);
   }
 
   // On the device, where a launch has no room for them.

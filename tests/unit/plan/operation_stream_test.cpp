@@ -103,9 +103,10 @@ void expect_reductions(Element element, const std::vector<Reduction>& reductions
 
 TEST(Accumulate, DoesWhatMpiSays) {
   using enum Reduction;
-  const std::vector<Reduction> all{replace, sum, product, min, max, bit_and, bit_or, bit_xor};
-  expect_reductions<std::int32_t>(Element::int32, all, {10, 22, 120, 10, 12, 8, 14, 6});
-  expect_reductions<std::uint64_t>(Element::uint64, all, {10, 22, 120, 10, 12, 8, 14, 6});
+  const std::vector<Reduction> all{replace, sum,     product,     min,        max,        bit_and,
+                                   bit_or,  bit_xor, logical_and, logical_or, logical_xor};
+  expect_reductions<std::int32_t>(Element::int32, all, {10, 22, 120, 10, 12, 8, 14, 6, 1, 1, 0});
+  expect_reductions<std::uint64_t>(Element::uint64, all, {10, 22, 120, 10, 12, 8, 14, 6, 1, 1, 0});
   const std::vector<Reduction> numeric{replace, sum, product, min, max};
   expect_reductions<float>(Element::float32, numeric, {10, 22, 120, 10, 12});
   expect_reductions<double>(Element::float64, numeric, {10, 22, 120, 10, 12});
