@@ -286,14 +286,16 @@ PST_API int PST_Request_free(MPI_Request* request);
  * and waited for on queues like a message. All members of `comm` make their collectives in the same
  * order, and start each equally often. The functions of MPI-4 (MPI_Allreduce_init and so on), or of
  * Open MPI 4.1 (MPIX_Allreduce_init), make requests that can be matched, too, where MPI has them;
- * these exist on any MPI, and MPI_Start does nothing with their requests. Arguments as in MPI, MPI_IN_PLACE among them; counts and
- * displacements are in elements, and arrays are copied. `info` may name an algorithm by the key
- * `penstock_algorithm`, the same on all members (docs/collectives.md), or be MPI_INFO_NULL. All
- * buffers of a member are in memory of the host, or of one GPU; datatypes have no gaps; reductions
- * take integers and floating-point numbers of 4 or 8 bytes, and MPI_SUM, MPI_PROD, MPI_MIN,
- * MPI_MAX, MPI_BAND, MPI_BOR and MPI_BXOR. Do not block. What cannot be served, and what does not
- * fit between members, is an error of the match, and the same on all members. Errors here:
- * PST_ERROR_ARGUMENT, PST_ERROR_MPI, PST_ERROR_NOT_INITIALIZED. Source: Penstock. */
+ * these exist on any MPI, and MPI_Start does nothing with their requests. Arguments as in MPI,
+ * MPI_IN_PLACE among them; counts and displacements are in elements, and arrays are copied. `info`
+ * may name an algorithm by the key `penstock_algorithm`, the same on all members
+ * (docs/collectives.md), or be MPI_INFO_NULL. All buffers of a member are in memory of the host, or
+ * of one GPU; datatypes have no gaps; reductions take MPI's predefined operations, but for
+ * MPI_MINLOC and MPI_MAXLOC, of the integers of 1, 2, 4 and 8 bytes and the floating-point numbers
+ * of 4 and 8 bytes that MPI lets them have, and of the two datatypes of PST_Type_get. Do not block.
+ * What cannot be served, and what does not fit between members, is an error of the match, and the
+ * same on all members. Errors here: PST_ERROR_ARGUMENT, PST_ERROR_MPI, PST_ERROR_NOT_INITIALIZED.
+ * Source: Penstock. */
 PST_API int PST_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request* request);
 PST_API int PST_Bcast_init(void* buf, MPI_Count count, MPI_Datatype datatype, int root,
                            MPI_Comm comm, MPI_Info info, MPI_Request* request);
@@ -330,6 +332,20 @@ PST_API int PST_Neighbor_alltoallv_init(const void* sendbuf, const MPI_Count sen
                                         void* recvbuf, const MPI_Count recvcounts[],
                                         const MPI_Aint rdispls[], MPI_Datatype recvtype,
                                         MPI_Comm comm, MPI_Info info, MPI_Request* request);
+/* Floating-point numbers of 16 bits. */
+typedef enum PST_ANY_INT {
+  PST_TYPE_FLOAT16 = 0, /* IEEE 754 binary16: 5 bits of exponent, 10 of fraction */
+  PST_TYPE_BFLOAT16 = 1 /* the upper half of a float: 8 bits of exponent, 7 of fraction */
+} PST_Type;
+
+/* Writes to *type the datatype of such numbers, of 2 bytes each: always the same one, committed.
+ * The functions above take it, reductions with MPI_SUM, MPI_PROD, MPI_MIN and MPI_MAX. For MPI it
+ * is two bytes of no number: it moves them, and combines none. The library frees it at its end,
+ * when all that uses it has been freed; the program must not. Does not block. Errors:
+ * PST_ERROR_ARGUMENT (null pointer, unknown kind), PST_ERROR_MPI, PST_ERROR_NOT_INITIALIZED.
+ * Source: Penstock. */
+PST_API int PST_Type_get(PST_Type kind, MPI_Datatype* type);
+
 /* Copies the name of the algorithm that a matched collective has ("doubling"), cut to size-1
  * characters and terminated; "" for a message. Does not block. Errors: PST_ERROR_ARGUMENT,
  * PST_ERROR_REQUEST, PST_ERROR_NOT_MATCHED. Source: Penstock. */
@@ -555,13 +571,13 @@ PST_API int PST_Win_post_stream(MPI_Group group, int assert, MPI_Win win, PST_Qu
  * and PST_Accumulate, or MPI_Put, MPI_Get and MPI_Accumulate, list what is to be moved. They check
  * their arguments and touch no buffer: the origin's buffers must stay until the stream has passed
  * the complete, and kernels may write them until it gets there. Both sides of an operation have as
- * many bytes, without gaps; of an accumulate the type is one of 4 or 8 bytes, the operation
- * predefined. Accumulates are atomic for each element, and are done in the program's order by one
- * origin. MPI_PROC_NULL is no target: nothing happens. With MPI_MODE_NOCHECK in `assert` the
- * complete looks for no post: the program promises that they run before. None of them blocks.
- * Errors: PST_ERROR_WINDOW, PST_ERROR_EPOCH (an access epoch is open; none is; the rank is not in
- * its group), PST_ERROR_ARGUMENT, PST_ERROR_RANGE, PST_ERROR_UNSUPPORTED (datatypes with gaps; a
- * get from memory that this rank cannot load; other operations; on a GPU an origin's buffer
+ * many bytes, without gaps; of an accumulate the type is a number of 4 or 8 bytes, the
+ * operation predefined. Accumulates are atomic for each element, and are done in the program's
+ * order by one origin. MPI_PROC_NULL is no target: nothing happens. With MPI_MODE_NOCHECK in
+ * `assert` the complete looks for no post: the program promises that they run before. None of them
+ * blocks. Errors: PST_ERROR_WINDOW, PST_ERROR_EPOCH (an access epoch is open; none is; the rank is
+ * not in its group), PST_ERROR_ARGUMENT, PST_ERROR_RANGE, PST_ERROR_UNSUPPORTED (datatypes with
+ * gaps; a get from memory that this rank cannot load; other operations; on a GPU an origin's buffer
  * elsewhere than in its memory, and an accumulate over a link without atomic operations),
  * PST_ERROR_RESOURCES (more than a slot holds, where memory is reached by slots alone). Source:
  * STRMA, MPI. */

@@ -26,6 +26,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <ranges>
 #include <span>
 #include <stdexcept>
@@ -362,8 +363,21 @@ class Datatype {
   MPI_Datatype handle_ = MPI_DATATYPE_NULL;
 };
 
-// The MPI type of an element, which is MPI's own and is not freed; others are sent by send_init()
-// with a datatype.
+// The datatype of halves, which is the library's own and is not freed. Throws Error.
+inline MPI_Datatype datatype(PST_Type kind) {
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  detail::check(PST_Type_get(kind, &type), "PST_Type_get");
+  return type;
+}
+
+// Which half an element type of the program's is; datatype<T>() knows it then:
+//   template <>
+//   inline constexpr std::optional<PST_Type> penstock::half_type<__half> = PST_TYPE_FLOAT16;
+template <class T>
+inline constexpr std::optional<PST_Type> half_type;
+
+// The MPI type of an element, which is MPI's own, or of a half the library's, and is not freed;
+// others are sent by send_init() with a datatype.
 template <class Element>
 MPI_Datatype datatype() {
   using T = std::remove_cv_t<Element>;
@@ -382,6 +396,7 @@ MPI_Datatype datatype() {
   else if constexpr (std::same_as<T, unsigned long long>) return MPI_UNSIGNED_LONG_LONG;
   else if constexpr (std::same_as<T, float>) return MPI_FLOAT;
   else if constexpr (std::same_as<T, double>) return MPI_DOUBLE;
+  else if constexpr (half_type<T>.has_value()) return datatype(*half_type<T>);
   else static_assert(!sizeof(T), "no MPI type is known for this element type: send its bytes, or give send_init() a datatype");
   // clang-format on
 }

@@ -89,9 +89,8 @@ MPI_Count for_each_member(MPI_Count count, const coll::Arguments& of) {
 }
 
 void take_reduction(const CollectiveArguments& from, coll::Arguments& to) {
-  to.combination.element = element_of(from.receive.type, "a reduction");
-  to.combination.reduction = reduction_of(from.op, to.combination.element, "a reduction takes");
-  to.element = basic_type(from.receive.type)->bytes;
+  to.combination = combination_of(Taker::reduction, from.receive.type, from.op);
+  to.element = transport::bytes_of(to.combination.element);
   const bool scatters = from.kind == CollectiveKind::reduce_scatter_block;
   const MPI_Count input = scatters ? for_each_member(from.receive.count, to) : from.receive.count;
   const bool has_output = from.kind != CollectiveKind::reduce || to.communicator->rank == from.root;

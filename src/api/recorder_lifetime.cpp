@@ -11,6 +11,7 @@
 
 #include "api/enqueued.hpp"
 #include "api/errors.hpp"
+#include "api/half_types.hpp"
 #include "api/recorder.hpp"
 #include "api/windows.hpp"
 #include "base/forked.hpp"
@@ -146,6 +147,7 @@ void finalise_library(const char* call) noexcept {
   if (base::forked()) return;
   end_windows();
   core::Library::finalise(call, end_enqueued);
+  free_half_types();
   group::MpiLayout::free_unused();
 }
 

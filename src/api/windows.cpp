@@ -325,10 +325,9 @@ void list_operation(rma::Window& window, Verb verb, void* origin, const TypedCou
   operation.verb = verb;
   operation.origin = static_cast<std::byte*>(origin) + here.lowest;
   if (verb == Verb::accumulate) {
-    operation.element = element_of(theirs.type, "an accumulate");
-    operation.reduction =
-        op == MPI_REPLACE ? transport::Reduction::replace
-                          : reduction_of(op, operation.element, "an accumulate takes MPI_REPLACE,");
+    const auto [reduction, element] = combination_of(Taker::accumulate, theirs.type, op);
+    operation.reduction = reduction;
+    operation.element = element;
     if (ours.type != theirs.type)
       throw Error(ErrorKind::argument, "an accumulate has one datatype at both sides");
   }

@@ -49,6 +49,9 @@ SAME(PST_ERROR_WINDOW, 27);
 SAME(PST_ERROR_EPOCH, 28);
 SAME(PST_ERROR_RANGE, 29);
 
+SAME(PST_TYPE_FLOAT16, 0);
+SAME(PST_TYPE_BFLOAT16, 1);
+
 /* No mode of MPI's. */
 SAME(PST_MODE_STREAM, 0x20000000);
 _Static_assert((PST_MODE_STREAM & (MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT |
@@ -58,6 +61,7 @@ _Static_assert((PST_MODE_STREAM & (MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MOD
 SAME(sizeof(PST_Queue), sizeof(void*));
 SAME(sizeof(PST_Stream), sizeof(void*));
 SAME(sizeof(PST_Queue_type), sizeof(int));
+SAME(sizeof(PST_Type), sizeof(int));
 SAME(sizeof(PST_Error), sizeof(int));
 SAME(PST_VERSION, PST_VERSION_MAJOR * 10000 + PST_VERSION_MINOR * 100 + PST_VERSION_PATCH);
 
@@ -125,6 +129,7 @@ TYPED(PST_Allreduce_init, const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, M
       MPI_Request*);
 TYPED(PST_Reduce_scatter_block_init, const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm,
       MPI_Info, MPI_Request*);
+TYPED(PST_Type_get, PST_Type, MPI_Datatype*);
 TYPED(PST_Request_algorithm, MPI_Request, char*, int);
 TYPED(PST_Alloc_mem, MPI_Aint, MPI_Info, void*);
 TYPED(PST_Free_mem, void*);
@@ -199,6 +204,7 @@ static const Function table[] = {
     (Function)PST_Alltoallv_init,
     (Function)PST_Allreduce_init,
     (Function)PST_Reduce_scatter_block_init,
+    (Function)PST_Type_get,
     (Function)PST_Request_algorithm,
     (Function)PST_Alloc_mem,
     (Function)PST_Free_mem,

@@ -103,10 +103,37 @@ TEST_F(CollectiveErrors, InPlaceWhereABufferMustBe) {
 }
 
 TEST_F(CollectiveErrors, ATypeAndAnOperationThatAreNotServed) {
+  const std::string who = "rank " + std::to_string(size() - 1) + ": a reduction does not take ";
   expect_refused(allreduce(4, last() ? MPI_CHAR : MPI_INT, MPI_SUM), PST_ERROR_UNSUPPORTED,
-                 "rank " + std::to_string(size() - 1));
-  expect_refused(allreduce(4, MPI_INT, last() ? MPI_LAND : MPI_SUM), PST_ERROR_UNSUPPORTED,
-                 "MPI_SUM");
+                 who + "MPI_SUM of MPI_CHAR");
+  expect_refused(allreduce(4, MPI_INT, last() ? MPI_REPLACE : MPI_SUM), PST_ERROR_UNSUPPORTED,
+                 who + "MPI_REPLACE of MPI_INT");
+}
+
+TEST_F(CollectiveErrors, PairsThatMpiOrPenstockHasNot) {
+  MPI_Datatype half = MPI_DATATYPE_NULL;
+  EXPECT_PST(PST_Type_get(PST_TYPE_FLOAT16, &half));
+  struct Pair {
+    MPI_Datatype type;
+    MPI_Op op;
+    const char* words;
+  };
+  for (const Pair& pair : {Pair{MPI_FLOAT, MPI_BAND, "MPI_BAND of MPI_FLOAT"},
+                           {MPI_DOUBLE, MPI_LOR, "MPI_LOR of MPI_DOUBLE"},
+                           {half, MPI_BXOR, "MPI_BXOR of PST_TYPE_FLOAT16"},
+                           {MPI_BYTE, MPI_MAX, "MPI_MAX of MPI_BYTE"},
+                           {MPI_C_BOOL, MPI_SUM, "MPI_SUM of MPI_C_BOOL"},
+                           {MPI_AINT, MPI_LAND, "MPI_LAND of MPI_AINT"},
+                           {MPI_2INT, MPI_MINLOC, "MPI_MINLOC of MPI_2INT"},
+                           {MPI_DATATYPE_NULL, MPI_SUM, "MPI_SUM of MPI_DATATYPE_NULL"}})
+    expect_refused(allreduce(2, pair.type, pair.op), PST_ERROR_UNSUPPORTED, pair.words);
+}
+
+TEST_F(CollectiveErrors, NoSuchHalf) {
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  EXPECT_PST_KIND(PST_Type_get(static_cast<PST_Type>(7), &type), PST_ERROR_ARGUMENT);
+  EXPECT_PST_KIND(PST_Type_get(PST_TYPE_FLOAT16, nullptr), PST_ERROR_ARGUMENT);
+  EXPECT_EQ(type, MPI_DATATYPE_NULL);
 }
 
 TEST_F(CollectiveErrors, AnAlgorithmThatNobodyKnows) {
