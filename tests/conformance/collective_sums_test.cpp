@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives that combine numbers, by each algorithm: every number of every epoch, its bits where
-// the order of its sum is fixed, and what no rank may write.
+// Collectives that add up numbers, by each algorithm: every number of every epoch, its bits where
+// the order of its sum is fixed, and what no rank may write. Other operations and types:
+// collective_operations_test.cpp.
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
-#include <type_traits>
 
 #include "conformance/collective_blocks.hpp"
 
@@ -134,72 +133,6 @@ TEST_P(CollectiveScatter, ReduceScatterGivesEachRankItsBlockOfTheSum) {
 }
 INSTANTIATE_TEST_SUITE_P(ReduceScatter, CollectiveScatter,
                          ::testing::Values("", "pairs", "direct"));
-
-template <class T>
-struct Operation {
-  MPI_Op op;
-  T (*apply)(T, T);
-};
-
-template <class T>
-std::vector<Operation<T>> operations() {
-  std::vector<Operation<T>> all{
-      {MPI_SUM, [](T a, T b) { return static_cast<T>(a + b); }},
-      {MPI_PROD, [](T a, T b) { return static_cast<T>(a * b); }},
-      {MPI_MIN, [](T a, T b) { return std::min(a, b); }},
-      {MPI_MAX, [](T a, T b) { return std::max(a, b); }},
-  };
-  if constexpr (std::is_integral_v<T>) {
-    all.push_back({MPI_BAND, [](T a, T b) { return static_cast<T>(a & b); }});
-    all.push_back({MPI_BOR, [](T a, T b) { return static_cast<T>(a | b); }});
-    all.push_back({MPI_BXOR, [](T a, T b) { return static_cast<T>(a ^ b); }});
-  }
-  return all;
-}
-
-// In the order of the ranks; numbers that every type and order holds exactly.
-template <class T>
-void expect_each_operation(MPI_Datatype type, const char* algorithm) {
-  constexpr std::size_t count = 1003;
-  const auto value = [](int from, std::size_t i) {
-    return static_cast<T>(i % 13 + static_cast<std::size_t>(from) * 5);
-  };
-  for (const Operation<T>& operation : operations<T>()) {
-    const AlgorithmInfo info(algorithm);
-    GuardedBlock input(count * sizeof(T), false), output(count * sizeof(T), false);
-    MPI_Request request;
-    EXPECT_PST(PST_Allreduce_init(input.address(), output.address(), count, type, operation.op,
-                                  MPI_COMM_WORLD, info.get(), &request));
-    run_epochs(
-        request, {&input, &output}, 1,
-        [&](int) {
-          for (std::size_t i = 0; i < count; ++i) input.numbers<T>()[i] = value(rank(), i);
-        },
-        [&](int) {
-          std::size_t wrong = 0;
-          for (std::size_t i = 0; i < count; ++i) {
-            T expected = value(0, i);
-            for (int from = 1; from < size(); ++from)
-              expected = operation.apply(expected, value(from, i));
-            if (output.numbers<T>()[i] != expected) ++wrong;
-          }
-          EXPECT_EQ(wrong, 0u);
-        });
-  }
-}
-
-class CollectiveOperations : public ::testing::TestWithParam<const char*> {};
-
-TEST_P(CollectiveOperations, TakeEachType) {
-  expect_each_operation<std::int32_t>(MPI_INT32_T, GetParam());
-  expect_each_operation<std::uint32_t>(MPI_UINT32_T, GetParam());
-  expect_each_operation<std::int64_t>(MPI_INT64_T, GetParam());
-  expect_each_operation<std::uint64_t>(MPI_UINT64_T, GetParam());
-  expect_each_operation<float>(MPI_FLOAT, GetParam());
-  expect_each_operation<double>(MPI_DOUBLE, GetParam());
-}
-INSTANTIATE_TEST_SUITE_P(Allreduce, CollectiveOperations,
-                         ::testing::Values("two-shot", "one-shot"));
 
 }  // namespace
 }  // namespace penstock::test
