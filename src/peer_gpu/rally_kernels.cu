@@ -7,6 +7,7 @@
 #include "gpu/poll_timer.cuh"
 #include "gpu/reports.cuh"
 #include "peer_gpu/rally_port.cuh"
+#include "peer_gpu/rally_port_of_two.cuh"
 #include "peer_gpu/shape.hpp"
 
 namespace penstock::peer_gpu {
@@ -53,8 +54,10 @@ __device__ bool poll(const Reports& reports, const RallyItem& item, Epoch epoch,
 
 // The first cell of each block of the members' starts. Who has found them waits for nothing but
 // kernels that run and wait for nobody.
-__device__ void look(const Reports& reports, const RallyItem& item, Epoch epoch, bool hopeless) {
+__device__ void look(const Reports& reports, const RallyItem& item) {
   RallyPort<1> port(item, 0, 1);
+  const bool hopeless = reports.queue_failure.failed != 0 || item.state->given_up != 0;
+  const Epoch epoch = item.state->block[0].done + 1;
   const unsigned slot = rally::slot_of(epoch);
   const std::uint64_t flag = protocol::line_flag(epoch, port.flag_bits());
   const unsigned cells = item.members * most_rally_blocks;
@@ -68,15 +71,14 @@ __device__ void look(const Reports& reports, const RallyItem& item, Epoch epoch,
   }
 }
 
-template <int ahead>
+template <class Port>
 __device__ void serve(const Reports& reports, const RallyItem& item, const BlockIndex& place) {
   const std::uint32_t thread = place.index * blockDim.x + threadIdx.x;
-  RallyPort<ahead> port(item, thread, place.blocks * blockDim.x);
+  Port port(item, thread, place.blocks * blockDim.x);
   const Word64 failed = reports.queue_failure.failed, given_up = item.state->given_up;
   const RallyWords words = item.state->block[place.index];
   const Epoch epoch = words.done + 1;
   bool fine = failed == 0 && given_up == 0;
-  if (item.looks) return look(reports, item, epoch, !fine);
   const bool twice = item.starts && words.started == epoch;
   fine = fine && !twice;
   if (item.starts && fine) rally::start(port, rally::State{words.done});
@@ -106,12 +108,29 @@ struct Rallies : gpu::FetchesArguments {
   static __device__ void run(const Batch& batch) {
     BlockIndex place;
     const RallyItem& item = gpu::item_of_block(batch, place);
-    if (item.most_cells <= place.blocks * blockDim.x)
-      serve<1>(batch.reports(), item, place);
+    if (item.looks)
+      look(batch.reports(), item);
+    else if (item.most_cells <= place.blocks * blockDim.x)
+      serve<RallyPort<1>>(batch.reports(), item, place);
     else
-      serve<4>(batch.reports(), item, place);
+      serve<RallyPort<4>>(batch.reports(), item, place);
   }
 };
+
+struct RalliesOfTwo : gpu::FetchesArguments {
+  static constexpr unsigned most_threads = peer_gpu::most_threads, resident = 2;
+  static constexpr std::size_t least_fetched = 0;
+  template <class Batch>
+  static __device__ void run(const Batch& batch) {
+    BlockIndex place;
+    const RallyItem& item = gpu::item_of_block(batch, place);
+    serve<RallyPortOfTwo>(batch.reports(), item, place);
+  }
+};
+
+bool serves_two(const RallyItem& item, unsigned threads) {
+  return item.members == 2 && !item.looks && item.most_cells <= item.blocks * threads;
+}
 
 template <int capacity>
 cudaError_t launch_as(const Launch& launch, std::span<const RallyItem> items) {
@@ -121,7 +140,18 @@ cudaError_t launch_as(const Launch& launch, std::span<const RallyItem> items) {
   for (const RallyItem& item : shared) threads = std::max<unsigned>(threads, item.threads);
   const unsigned blocks =
       share_out(shared, most_rally_blocks, [](const RallyItem&) { return true; });
+  if (std::all_of(shared.begin(), shared.end(),
+                  [&](const RallyItem& item) { return serves_two(item, threads); }))
+    return launch_batch<RalliesOfTwo>(launch, blocks, threads, batch);
   return launch_batch<Rallies>(launch, blocks, threads, batch);
+}
+
+template <int capacity>
+cudaError_t load_both(const Launch& launch) {
+  KernelBatch<RallyItem, capacity> none(launch, {});
+  if (const cudaError_t code = launch_batch<RalliesOfTwo>(launch, 1, 32, none); code != cudaSuccess)
+    return code;
+  return launch_batch<Rallies>(launch, 1, 32, none);
 }
 
 }  // namespace
@@ -132,8 +162,8 @@ cudaError_t launch_rallies(const Launch& launch, std::span<const RallyItem> item
 }
 
 cudaError_t load_rally_kernels(const Launch& launch) {
-  for (const auto call : {&launch_as<1>, &launch_as<static_cast<int>(largest_rally_batch)>})
-    if (const cudaError_t code = call(launch, {}); code != cudaSuccess) return code;
+  for (const auto load : {&load_both<1>, &load_both<static_cast<int>(largest_rally_batch)>})
+    if (const cudaError_t code = load(launch); code != cudaSuccess) return code;
   return cudaStreamSynchronize(launch.stream);
 }
 

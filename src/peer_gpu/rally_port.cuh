@@ -3,10 +3,7 @@
 // own, and waits for no other one of its kernel.
 #pragma once
 
-#include <cstring>
-
-#include "gpu/access.cuh"
-#include "peer_gpu/rally_item.hpp"
+#include "peer_gpu/rally_cells.cuh"
 #include "transport/word_sum.hpp"
 
 namespace penstock::peer_gpu {
@@ -66,12 +63,11 @@ class RallyPort {
   __device__ void store_flag(unsigned member, unsigned slot, std::uint32_t line, Word64 flag) {
     const RallyRoute& route = routes_[member];
     store_cell(route.there + slot * static_cast<Word64>(route.there_cells) + cell(line),
-               {(data_ & half) | flag << 32, data_ >> 32 | flag << 32});
+               flagged(data_, flag));
   }
-  // It has something above a flag's 32 bits unless both words show the same.
   __device__ Word64 load_flag(unsigned member, unsigned slot, std::uint32_t line) {
     found_ = load_cell(at(member, slot, line));
-    return found_.low >> 32 | ((found_.low ^ found_.high) & ~half);
+    return flag_of(found_);
   }
   __device__ void take(unsigned member, unsigned slot, std::uint32_t line) {
     const RallyRoute& route = routes_[member];
@@ -88,8 +84,6 @@ class RallyPort {
   __device__ static void store_closed(unsigned, Word64) {}
 
  private:
-  static constexpr Word64 half = 0xffffffff;
-
   __device__ std::uint32_t lines_of(std::uint32_t cells) const {
     if (thread_ >= cells) return 0;
     return ahead == 1 ? 1 : (cells - thread_ - 1) / threads_ + 1;
@@ -113,27 +107,14 @@ class RallyPort {
   // Of two members the other one's has been looked at last.
   __device__ Word64 theirs(unsigned member, unsigned slot, std::uint32_t line) {
     if (item_.members != 2) found_ = load_cell(at(member, slot, line));
-    return (found_.low & half) | found_.high << 32;
+    return data_of(found_);
   }
 
-  // The last word of a message may be a part of one; a message of no bytes has a cell all the same.
   __device__ Word64 load(const std::byte* from, std::uint64_t bytes, std::uint32_t line) const {
-    const std::uint64_t position = cell(line) * rally_payload;
-    if (item_.aligned && position + rally_payload <= bytes)
-      return *reinterpret_cast<const Word64*>(from + position);
-    Word64 data = 0;
-    for (unsigned i = 0; i < rally_payload && position + i < bytes; ++i)
-      data |= static_cast<Word64>(from[position + i]) << 8 * i;
-    return data;
+    return load_word(from, bytes, cell(line), item_.aligned);
   }
   __device__ void store(std::byte* to, std::uint64_t bytes, std::uint32_t line, Word64 data) const {
-    const std::uint64_t position = cell(line) * rally_payload;
-    if (item_.aligned && position + rally_payload <= bytes) {
-      *reinterpret_cast<Word64*>(to + position) = data;
-      return;
-    }
-    for (unsigned i = 0; i < rally_payload && position + i < bytes; ++i)
-      to[position + i] = static_cast<std::byte>(data >> 8 * i);
+    store_word(to, bytes, cell(line), item_.aligned, data);
   }
 
   const RallyItem& item_;

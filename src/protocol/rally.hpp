@@ -62,19 +62,16 @@ concept Port = requires(P port, unsigned member, unsigned slot, std::uint32_t li
   port.store_closed(member, value);                             // mine, at the member; release
 };
 
-template <Port P>
-PENSTOCK_HD unsigned next_member(P& port, unsigned member) {
-  return member + 1 == port.members() ? 0 : member + 1;
-}
-
 // Begins at the member behind me, so that not all store into one memory at once.
 template <Port P>
 PENSTOCK_HD void send_lines(P& port, Epoch epoch) {
   const unsigned slot = slot_of(epoch);
   const std::uint64_t flag = line_flag(epoch, port.flag_bits());
   const unsigned me = port.me();
+  const unsigned members = port.members();
   for (std::uint32_t line = 0; line < port.most_lines(); ++line) {
-    for (unsigned to = next_member(port, me); to != me; to = next_member(port, to)) {
+    for (unsigned hop = 1; hop < members; ++hop) {
+      const unsigned to = me + hop < members ? me + hop : me + hop - members;
       if (line >= port.lines_to(to)) continue;
       port.fill(to, slot, line);
       // Release: the line's data come first; and my loads of the epoch before, into whose slot the

@@ -129,4 +129,22 @@ PENSTOCK_HD inline std::uint64_t last_word(Combination combination, WordSum sum)
   return sum.word[0];
 }
 
+PENSTOCK_HD_APART std::uint64_t combine_any(Combination combination, std::uint64_t first,
+                                            std::uint64_t second) {
+  return last_word(combination, next_word(combination, first_word(combination, first), second));
+}
+
+// Of two values each. The sums that programs wait for most are no call.
+PENSTOCK_HD inline std::uint64_t combine_words(Combination combination, std::uint64_t first,
+                                               std::uint64_t second) {
+  const WordSum sum{{first, 0}};
+  if (combination.reduction == Reduction::sum) {
+    if (combination.element == Element::float32)
+      return next_of<float>(Reduction::sum, sum, second).word[0];
+    if (combination.element == Element::float64)
+      return next_of<double>(Reduction::sum, sum, second).word[0];
+  }
+  return combine_any(combination, first, second);
+}
+
 }  // namespace penstock::transport
