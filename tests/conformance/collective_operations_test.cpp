@@ -316,7 +316,14 @@ struct NamedTypes {
   std::vector<MPI_Op> ops;
 };
 
-// What MPI lets its names have. Of Fortran's types an MPI may have none.
+// Of Fortran's types an MPI may have none: no name, or one without a size.
+void add_if_there(std::vector<MPI_Datatype>& types, MPI_Datatype type) {
+  int bytes = 0;
+  if (type == MPI_DATATYPE_NULL || MPI_Type_size(type, &bytes) != MPI_SUCCESS || bytes == 0) return;
+  types.push_back(type);
+}
+
+// What MPI lets its names have.
 std::vector<NamedTypes> every_name() {
   const std::vector<MPI_Op> arithmetic{MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX};
   const std::vector<MPI_Op> logical{MPI_LAND, MPI_LOR, MPI_LXOR};
@@ -327,9 +334,9 @@ std::vector<NamedTypes> every_name() {
       MPI_LONG_LONG,   MPI_LONG_LONG_INT, MPI_INT8_T, MPI_UNSIGNED_LONG_LONG};
   std::vector<MPI_Datatype> sizes{MPI_AINT, MPI_OFFSET, MPI_COUNT};
   std::vector<MPI_Datatype> reals{MPI_FLOAT, MPI_DOUBLE};
-  if (MPI_INTEGER != MPI_DATATYPE_NULL) sizes.push_back(MPI_INTEGER);
-  if (MPI_REAL != MPI_DATATYPE_NULL) reals.push_back(MPI_REAL);
-  if (MPI_DOUBLE_PRECISION != MPI_DATATYPE_NULL) reals.push_back(MPI_DOUBLE_PRECISION);
+  add_if_there(sizes, MPI_INTEGER);
+  add_if_there(reals, MPI_REAL);
+  add_if_there(reals, MPI_DOUBLE_PRECISION);
   return {{integers, arithmetic},  {integers, logical},  {integers, bitwise},
           {sizes, arithmetic},     {sizes, bitwise},     {reals, arithmetic},
           {{MPI_C_BOOL}, logical}, {{MPI_BYTE}, bitwise}};
