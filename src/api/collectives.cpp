@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "api/basic_types.hpp"
 #include "base/error.hpp"
 #include "coll/collective_call.hpp"
+#include "coll/selection.hpp"
 #include "core/library.hpp"
 #include "core/recording.hpp"
 #include "core/registry.hpp"
@@ -214,7 +216,11 @@ bool is_in_place(const CollectiveArguments& arguments) {
   return arguments.send.buffer == MPI_IN_PLACE || arguments.sends.buffer == MPI_IN_PLACE;
 }
 
-std::string wished_algorithm(MPI_Info info) {
+std::string wished_algorithm(MPI_Info info, CollectiveKind kind) {
+  if (core::Library* const library = core::Library::get())
+    if (const auto forced = coll::forced_algorithm(library->settings().collective_algorithms, kind);
+        !forced.empty())
+      return std::string(forced);
   if (info == MPI_INFO_NULL) return "";
   char value[MPI_MAX_INFO_VAL + 1] = "";
   int found = 0;
@@ -223,18 +229,22 @@ std::string wished_algorithm(MPI_Info info) {
   return found != 0 ? value : "";
 }
 
-// The first of the members that share memory with this process.
+// The first one of the members that are one node with this process: they share memory with it, and
+// PENSTOCK_NODE_RANKS may cut them into nodes of so many.
 int node_of(const std::vector<int>& members) {
   core::Library* const library = core::Library::get();
   if (library == nullptr) return 0;
   const int self = library->world().rank();
-  const auto shares = [&](int member) {
-    return member == self || library->transports().peer().reaches(member).yes;
-  };
-  int first = self;
-  for (const int member : members)
-    if (member >= 0 && member < first && shares(member)) first = member;
-  return first;
+  std::vector<int> node;
+  std::copy_if(members.begin(), members.end(), std::back_inserter(node), [&](int member) {
+    return member == self || (member >= 0 && library->transports().peer().reaches(member).yes);
+  });
+  std::sort(node.begin(), node.end());
+  const std::size_t size = library->settings().node_ranks;
+  if (size == 0) return node.front();
+  const auto place =
+      static_cast<std::size_t>(std::lower_bound(node.begin(), node.end(), self) - node.begin());
+  return node[place - place % size];
 }
 
 // What is wrong with the arguments is told to all members at the match.
@@ -244,7 +254,7 @@ void describe(const CollectiveArguments& from, coll::Arguments& to) {
   to.root = from.root;
   to.in_place = is_in_place(from);
   try {
-    to.algorithm = wished_algorithm(from.info);
+    to.algorithm = wished_algorithm(from.info, from.kind);
     if (members.intercommunicator)
       throw Error(ErrorKind::unsupported, "its communicator is an intercommunicator");
     if (!members.all_in_world())

@@ -76,6 +76,10 @@ struct Settings {
   bool gpu_aware_mpi = false;            // PENSTOCK_GPU_AWARE_MPI: proxy gives MPI memory of a GPU
   // PENSTOCK_QUEUE_STAGING: pinned memory of a queue for enqueued messages in memory of a GPU.
   std::size_t queue_staging = std::size_t{64} << 20;
+  std::string collective_algorithms;  // PENSTOCK_COLL: "allreduce:doubling,alltoall:pairwise"
+  // PENSTOCK_NODE_RANKS: so many ranks of a host that follow each other are one node to
+  // collectives; 0: all of them.
+  unsigned node_ranks = 0;
   LogLevel log_level = LogLevel::warn;  // PENSTOCK_LOG
   std::string log_file;    // PENSTOCK_LOG_FILE: %h host, %p process id; empty: standard error
   std::string trace_file;  // PENSTOCK_TRACE: the same of a trace; empty: none

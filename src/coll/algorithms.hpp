@@ -2,6 +2,8 @@
 // All algorithms by name, and which one serves.
 #pragma once
 
+#include <cstddef>
+#include <iterator>
 #include <span>
 #include <string_view>
 
@@ -22,6 +24,23 @@ enum class CollectiveKind {
   neighbor_alltoall,
   neighbor_alltoallv
 };
+
+// By the values of the kinds.
+inline constexpr std::string_view collective_names[] = {"barrier",
+                                                        "bcast",
+                                                        "reduce",
+                                                        "allgather",
+                                                        "alltoall",
+                                                        "alltoallv",
+                                                        "allreduce",
+                                                        "reduce_scatter_block",
+                                                        "neighbor_alltoall",
+                                                        "neighbor_alltoallv"};
+
+constexpr std::string_view name_of(CollectiveKind kind) noexcept {
+  const auto index = static_cast<std::size_t>(kind);
+  return index < std::size(collective_names) ? collective_names[index] : "collective";
+}
 
 struct Algorithm {
   std::string_view name;

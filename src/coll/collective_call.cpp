@@ -202,21 +202,6 @@ class Part final : public core::CollectivePart {
 
 }  // namespace
 
-const char* name_of(CollectiveKind kind) noexcept {
-  constexpr const char* names[] = {"barrier",
-                                   "bcast",
-                                   "reduce",
-                                   "allgather",
-                                   "alltoall",
-                                   "alltoallv",
-                                   "allreduce",
-                                   "reduce_scatter_block",
-                                   "neighbor_alltoall",
-                                   "neighbor_alltoallv"};
-  const auto index = static_cast<std::size_t>(kind);
-  return index < std::size(names) ? names[index] : "collective";
-}
-
 CollectiveCall::CollectiveCall(Arguments arguments) : arguments_(std::move(arguments)) {}
 
 group::CommunicatorId CollectiveCall::id() const noexcept {

@@ -18,8 +18,6 @@
 
 namespace penstock::coll {
 
-const char* name_of(CollectiveKind kind) noexcept;  // "allreduce"
-
 // Why a member cannot take part is an argument like others: all of them hear it at the match.
 struct Arguments {
   CollectiveKind kind = CollectiveKind::barrier;

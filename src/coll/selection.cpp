@@ -2,8 +2,10 @@
 #include "coll/selection.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 
 #include "base/error.hpp"
@@ -54,6 +56,46 @@ const Algorithm& select(CollectiveKind collective, std::string_view name, const 
   if (choice.wish.yes) return choice.algorithm;
   throw Error(ErrorKind::unsupported, fmt::format("penstock_algorithm={}: {}; there is {}", name,
                                                   choice.wish.why, names_of(collective)));
+}
+
+namespace {
+
+bool has_algorithm(CollectiveKind collective, std::string_view name) {
+  const auto all = algorithms(collective);
+  return is_direct(collective, name) ||
+         std::any_of(all.begin(), all.end(),
+                     [&](const Algorithm& each) { return each.name == name; });
+}
+
+[[noreturn]] void refuse(std::string_view setting, const std::string& why) {
+  throw Error(ErrorKind::setting, fmt::format("PENSTOCK_COLL='{}' is not valid: {}", setting, why));
+}
+
+CollectiveKind collective_named(std::string_view name, std::string_view setting) {
+  const auto found = std::find(std::begin(collective_names), std::end(collective_names), name);
+  if (found == std::end(collective_names))
+    refuse(setting, fmt::format("there is no collective '{}': give pairs as in "
+                                "allreduce:doubling,alltoall:pairwise of {}",
+                                name, fmt::join(collective_names, ", ")));
+  return static_cast<CollectiveKind>(found - std::begin(collective_names));
+}
+
+}  // namespace
+
+std::string_view forced_algorithm(std::string_view setting, CollectiveKind collective) {
+  std::string_view forced;
+  for (std::string_view rest = setting; !rest.empty();) {
+    const std::string_view pair = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), pair.size() + 1));
+    const auto colon = std::min(pair.find(':'), pair.size());
+    const CollectiveKind kind = collective_named(pair.substr(0, colon), setting);
+    const std::string_view name = pair.substr(std::min(colon + 1, pair.size()));
+    if (!has_algorithm(kind, name))
+      refuse(setting, fmt::format("{} has no algorithm '{}'; there is {}", name_of(kind), name,
+                                  names_of(kind)));
+    if (kind == collective) forced = name;
+  }
+  return forced;
 }
 
 bool is_fastest_directly(const transport::GroupMessage& message) {

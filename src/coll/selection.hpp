@@ -14,6 +14,10 @@ namespace penstock::coll {
 const Algorithm& select(CollectiveKind collective, std::string_view name, const Shape& shape,
                         bool on_gpu);
 
+// The algorithm that PENSTOCK_COLL names for the collective; "": it names none. Throws
+// base::Error(setting) where it is not such a list.
+std::string_view forced_algorithm(std::string_view setting, CollectiveKind collective);
+
 // Whether the direct exchange is expected to be faster than all of these.
 bool is_fastest_directly(const transport::GroupMessage& message);
 

@@ -4,8 +4,10 @@
 #include <mpi.h>
 
 #include <cstddef>
+#include <cstdlib>
 #include <numeric>
 #include <penstock/collectives.hpp>
+#include <span>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -50,6 +52,23 @@ TEST(CollectiveLayer, AReduceScatterLeavesEachItsBlock) {
   run(reduce_scatter_init(in, out, MPI_SUM, MPI_COMM_WORLD));
   for (std::size_t i = 0; i < out.size(); ++i)
     EXPECT_EQ(out[i], sum_at(3 * static_cast<std::size_t>(rank()) + i));
+}
+
+// A run of its own sets it.
+TEST(CollectiveLayer, TheEnvironmentNamesAlgorithms) {
+  const char* const forced = std::getenv("PENSTOCK_COLL");
+  if (forced == nullptr) GTEST_SKIP() << "needs PENSTOCK_COLL";
+  ASSERT_STREQ(forced, "alltoall:pairwise,allreduce:two-shot");
+  const std::vector<int> input(static_cast<std::size_t>(size()));
+  std::vector<int> data(input.size());
+  Requests requests;
+  requests.add(allreduce_init(data, MPI_SUM, MPI_COMM_WORLD, "doubling"));
+  requests.add(alltoall_init(input, data, MPI_COMM_WORLD));
+  requests.add(allgather_init(std::span(data).first(1), data, MPI_COMM_WORLD, "ring"));
+  match(requests);
+  EXPECT_EQ(algorithm_of(requests[0]), "two-shot");
+  EXPECT_EQ(algorithm_of(requests[1]), "pairwise");
+  EXPECT_EQ(algorithm_of(requests[2]), "ring");
 }
 
 TEST(CollectiveLayer, NoElementsAreLeftOut) {
