@@ -18,14 +18,16 @@ namespace penstock::base::trace {
 // The same in all processes of a host.
 using Clock = std::chrono::steady_clock;
 
-// One half of a matched pair, or of a window's pair: then `sends` says that it is the origin. Without
-// a peer it stands for all enqueued messages of a queue.
+// One half of a matched pair, or of a window's pair: then `sends` says that it is the origin; or a
+// collective. Without a peer and a name it stands for all enqueued messages of a queue.
 struct TracedMessage {
   bool sends = false;
   int peer = -1;
   int tag = -1;
   std::uint64_t bytes = 0;
-  std::int64_t window = -1;  // its number; -1: a message
+  std::int64_t window = -1;          // its number; -1: a message
+  const char* collective = nullptr;  // "allreduce"; null: it is none
+  std::uint64_t number = 0;          // of the collective, among those of its communicator
 };
 
 enum class TraceKind : std::uint8_t {

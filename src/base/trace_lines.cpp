@@ -90,6 +90,8 @@ const char* name_of(TraceKind kind) {
 
 std::string half_of(const Event& event) {
   const auto& message = event.message;
+  if (message.collective != nullptr)
+    return fmt::format("{} {}", message.collective, message.number);
   if (message.peer < 0) return "enqueued messages";
   if (message.window >= 0)
     return fmt::format("{} rank {}, window {}", message.sends ? "access to" : "exposure to",
@@ -98,6 +100,10 @@ std::string half_of(const Event& event) {
 }
 
 std::string arguments_of(const Event& event) {
+  if (event.message.collective != nullptr)
+    return fmt::format(
+        R"("args":{{"half":"collective","collective":"{}","number":{},"bytes":{},"epoch":{}}})",
+        event.message.collective, event.message.number, event.message.bytes, event.epoch);
   if (event.message.peer < 0)
     return fmt::format(R"("args":{{"half":"enqueued","epoch":{}}})", event.epoch);
   if (event.message.window >= 0)

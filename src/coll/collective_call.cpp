@@ -231,6 +231,12 @@ std::string CollectiveCall::label() const {
                      arguments_.communicator->name, bytes());
 }
 
+base::trace::TracedMessage CollectiveCall::traced() const {
+  return {.bytes = bytes(),
+          .collective = name_of(arguments_.kind).data(),  // a literal
+          .number = arguments_.number};
+}
+
 class CollectiveCall::Offer final : public core::CollectiveOffer {
  public:
   explicit Offer(const CollectiveCall& call)

@@ -44,6 +44,7 @@ class CollectiveCall final : public core::Collective {
   explicit CollectiveCall(Arguments arguments);
 
   std::string label() const override;
+  base::trace::TracedMessage traced() const override;
   group::CommunicatorId id() const noexcept override;
   std::uint64_t turn() const noexcept override;
   int rank() const noexcept override { return arguments_.communicator->rank; }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/trace.hpp"
 #include "group/communicator.hpp"
 #include "transport/message.hpp"
 #include "transport/plan.hpp"
@@ -54,6 +55,7 @@ class Collective {
 
   // "allreduce (MPI_COMM_WORLD, 8 bytes)"
   virtual std::string label() const = 0;
+  virtual base::trace::TracedMessage traced() const { return {}; }
   // Of all members alike, and of no other collective or communicator: asked for at the match,
   // before which the communicator may have none.
   virtual group::CommunicatorId id() const noexcept = 0;

@@ -66,10 +66,13 @@ void MatchedRequest::take_match(const MatchResult& result, std::unique_ptr<trans
   if (recording_.collective) wait_turn = recording_.collective->turn();
   if (!this->plan()) return;
   this->plan()->set_label(label_of(&result_));
-  this->plan()->set_traced(
-      is_receive()
-          ? base::trace::TracedMessage{false, result_.source, result_.tag, result_.bytes}
-          : base::trace::TracedMessage{true, recording_.peer, recording_.tag, recording_.bytes});
+  this->plan()->set_traced(traced_message());
+}
+
+base::trace::TracedMessage MatchedRequest::traced_message() const {
+  if (recording_.collective) return recording_.collective->traced();
+  if (is_receive()) return {false, result_.source, result_.tag, result_.bytes};
+  return {true, recording_.peer, recording_.tag, recording_.bytes};
 }
 
 void MatchedRequest::match_failed() noexcept {

@@ -68,6 +68,7 @@ class MatchedRequest final : public StreamOperation {
   static inline std::atomic<bool> any_matched_{false};
 
   std::string label_of(const MatchResult* result) const;
+  base::trace::TracedMessage traced_message() const;
 
   Recording recording_;
   std::atomic<bool> match_begun_{false};  // and has not failed since

@@ -124,6 +124,20 @@ TEST(Trace, AProgramIsTraced) {
   for (auto& pair : pairs) pair->receiver.expect_good(epochs);
 }
 
+// On a queue of its own, the third.
+TEST(Trace, ACollectiveIsTraced) {
+  Lane lane;
+  std::vector<int> data(3);
+  MPI_Request request;
+  ASSERT_PST(PST_Allreduce_init(MPI_IN_PLACE, data.data(), 3, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
+                                MPI_INFO_NULL, &request));
+  ASSERT_PST(PST_Match(&request, MPI_STATUS_IGNORE));
+  for (std::uint64_t epoch = 0; epoch < epochs; ++epoch)
+    ASSERT_PST(PST_Enqueue_run(lane.queue(), &request));
+  lane.finish();
+  ASSERT_PST(PST_Request_free(&request));
+}
+
 struct Times {
   double begin = 0;
   double end = 0;
@@ -137,6 +151,7 @@ struct Written {
   std::map<std::string, std::map<Half, EpochOf>> events;  // by what they are
   std::set<std::string> threads;
   std::map<std::pair<int, std::string>, std::uint64_t> functions;  // by stream and name
+  std::map<std::string, int> collectives;                          // calls, by name
 };
 
 void read_event(const json& event, std::map<std::string, json>& open, Written& written) {
@@ -157,6 +172,13 @@ void read_event(const json& event, std::map<std::string, json>& open, Written& w
   ASSERT_TRUE(phase == "X" || phase == "e") << event;
   const json& begin = phase == "e" ? open.at(event["id"]) : event;
   const json& args = begin["args"];
+  if (begin["tid"].get<std::uint64_t>() / 2 == 3) {
+    if (args["half"] == "collective" && begin["cat"] == "call") {
+      EXPECT_EQ(args["bytes"], 12);
+      ++written.collectives[begin["name"]];
+    }
+    return;
+  }
   const bool sends = args["half"] == "send";
   const int tag = args["tag"];
   EXPECT_EQ(args["peer"], sends ? Pair::next() : Pair::previous()) << event;
@@ -198,9 +220,14 @@ TEST(Trace, EveryEpochHasItsEventsInOrder) {
   Written written;
   std::map<std::string, json> open;
   for (const json& event : events) read_event(event, open, written);
-  EXPECT_EQ(written.threads, (std::set<std::string>{"queue 1: calls", "queue 1: stream",
-                                                    "queue 2: calls", "queue 2: stream",
-                                                    "stream 1: functions", "stream 2: functions"}));
+  EXPECT_EQ(
+      written.threads,
+      (std::set<std::string>{"queue 1: calls", "queue 1: stream", "queue 2: calls",
+                             "queue 2: stream", "queue 3: calls", "queue 3: stream",
+                             "stream 1: functions", "stream 2: functions", "stream 3: functions"}));
+  const auto run_each = static_cast<int>(epochs);
+  EXPECT_EQ(written.collectives, (std::map<std::string, int>{{"start allreduce 1", run_each},
+                                                             {"wait allreduce 1", run_each}}));
   std::uint64_t functions = 0;
   for (const auto& [where, count] : written.functions) functions += count;
   // Four on the first stream, two on the second.

@@ -47,6 +47,19 @@ def test_events_that_overlap_lie_below_each_other():
     assert [lanes[id(event)] for event in sorted(events, key=lambda one: one.begin)] == [0, 1, 1]
 
 
+def test_what_is_no_message_is_called_by_its_name(tmp_path, files):
+    collective = {"half": "collective", "collective": "allreduce", "number": 1, "bytes": 8, "epoch": 2}
+    enqueued = {"half": "enqueued", "epoch": 2}
+    begin = min(event.begin for event in timeline.read_trace(files[0]))
+    more = [event for about in (collective, enqueued) for event in transfer(0, 7, begin, begin + 1, **about)]
+    path = write(tmp_path / "named.json", json.loads(open(files[0], encoding="utf-8").read()) + more)
+    events = timeline.read_trace(path)[-2:]
+    assert [(event.half, event.peer) for event in events] == [("collective", -1), ("enqueued", -1)]
+    assert [timeline.text_of(event) for event in events] == [event.name for event in events]
+    timeline.draw([path, files[1]], tmp_path / "named.png")
+    assert (tmp_path / "named.png").stat().st_size > 0
+
+
 def test_the_epoch_is_chosen_or_refused(files):
     events = timeline.read_trace(files[0])
     assert timeline.choose_exchange(events, None)[0].epoch in (1, 2, 3)

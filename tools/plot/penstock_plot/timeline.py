@@ -25,7 +25,7 @@ class Event:
     tag: int = -1
     bytes: int = 0
     epoch: int = 0
-    name: str = ""  # of functions
+    name: str = ""  # as the trace has it
 
 
 def read_trace(path):
@@ -70,8 +70,8 @@ def events_of(raw):
 
 def event_of(one, row, end):
     args = one["args"]
-    return Event(one["pid"], one["tid"] // 2, row, one["ts"], end, args["half"], args["peer"], args["tag"], args["bytes"],
-                 args["epoch"])
+    return Event(one["pid"], one["tid"] // 2, row, one["ts"], end, args["half"], args.get("peer", -1), args.get("tag", -1),
+                 args.get("bytes", 0), args["epoch"], one["name"])
 
 
 def exchanges_of(transfers):
@@ -159,7 +159,7 @@ def lay_out(events):
 
 
 def text_of(event):
-    if event.row == "functions":
+    if event.half not in ("send", "receive"):  # a function, a collective, a window's epoch, or all enqueued messages
         return event.name
     arrow = "to" if event.half == "send" else "from"
     return f"{event.half} {arrow} {event.peer}, {style.bytes_text(event.bytes)}"
