@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,13 +12,10 @@
 #include "api/basic_types.hpp"
 #include "base/error.hpp"
 #include "coll/collective_call.hpp"
-#include "coll/selection.hpp"
 #include "core/library.hpp"
 #include "core/recording.hpp"
 #include "core/registry.hpp"
-#include "core/transports.hpp"
 #include "datatype/numbers.hpp"
-#include "device/gpu.hpp"
 #include "group/mpi_check.hpp"
 #include "group/mpi_communicator.hpp"
 #include "group/mpi_handle.hpp"
@@ -195,56 +191,17 @@ void take_data(const CollectiveArguments& from, coll::Arguments& to) {
   }
 }
 
-// Whose memory it is; null has none.
-int gpu_of(const std::byte* buffer) {
-  const bool of_gpu = buffer != nullptr && device::memory_kind(buffer) != device::MemoryKind::host;
-  return of_gpu ? device::gpu_of(buffer) : -1;
-}
-
-void find_place(coll::Arguments& arguments) {
-  const std::byte* const input = arguments.memory.input;
-  const std::byte* const output = arguments.memory.output;
-  arguments.place.gpu = gpu_of(output != nullptr ? output : input);
-  if (input != nullptr && gpu_of(input) != arguments.place.gpu)
-    throw Error(ErrorKind::unsupported,
-                "its buffers are not both in memory of the host, or of one GPU");
-  if (core::Library* const library = core::Library::get())
-    arguments.place.gpus = library->transports().gpus();
-}
-
 bool is_in_place(const CollectiveArguments& arguments) {
   return arguments.send.buffer == MPI_IN_PLACE || arguments.sends.buffer == MPI_IN_PLACE;
 }
 
-std::string wished_algorithm(MPI_Info info, CollectiveKind kind) {
-  if (core::Library* const library = core::Library::get())
-    if (const auto forced = coll::forced_algorithm(library->settings().collective_algorithms, kind);
-        !forced.empty())
-      return std::string(forced);
+std::string wished_algorithm(MPI_Info info) {
   if (info == MPI_INFO_NULL) return "";
   char value[MPI_MAX_INFO_VAL + 1] = "";
   int found = 0;
   group::check_mpi(PMPI_Info_get(info, "penstock_algorithm", MPI_MAX_INFO_VAL, value, &found),
                    "MPI_Info_get");
   return found != 0 ? value : "";
-}
-
-// The first one of the members that are one node with this process: they share memory with it, and
-// PENSTOCK_NODE_RANKS may cut them into nodes of so many.
-int node_of(const std::vector<int>& members) {
-  core::Library* const library = core::Library::get();
-  if (library == nullptr) return 0;
-  const int self = library->world().rank();
-  std::vector<int> node;
-  std::copy_if(members.begin(), members.end(), std::back_inserter(node), [&](int member) {
-    return member == self || (member >= 0 && library->transports().peer().reaches(member).yes);
-  });
-  std::sort(node.begin(), node.end());
-  const std::size_t size = library->settings().node_ranks;
-  if (size == 0) return node.front();
-  const auto place =
-      static_cast<std::size_t>(std::lower_bound(node.begin(), node.end(), self) - node.begin());
-  return node[place - place % size];
 }
 
 // What is wrong with the arguments is told to all members at the match.
@@ -254,7 +211,7 @@ void describe(const CollectiveArguments& from, coll::Arguments& to) {
   to.root = from.root;
   to.in_place = is_in_place(from);
   try {
-    to.algorithm = wished_algorithm(from.info, from.kind);
+    to.algorithm = wished_algorithm(from.info);
     if (members.intercommunicator)
       throw Error(ErrorKind::unsupported, "its communicator is an intercommunicator");
     if (!members.all_in_world())
@@ -262,8 +219,6 @@ void describe(const CollectiveArguments& from, coll::Arguments& to) {
     if (from.root < 0 || static_cast<std::size_t>(from.root) >= to.members.size())
       throw Error(ErrorKind::argument, fmt::format("root {} is no rank", from.root));
     take_data(from, to);
-    find_place(to);
-    to.node = node_of(to.members);
   } catch (const Error& error) {
     to.refusal = error.text();
     to.refusal_kind = error.kind();

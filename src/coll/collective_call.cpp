@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "coll/direct_exchange.hpp"
+#include "coll/placement.hpp"
 #include "coll/scheduled_plan.hpp"
 #include "coll/selection.hpp"
 #include "core/library.hpp"
@@ -33,6 +34,7 @@ struct Told {
   transport::Reduction reduction{};
   transport::Element type{};
   int node = 0;
+  bool on_gpu = false;
   std::string algorithm, refusal;
   ErrorKind refusal_kind{};
   std::vector<std::size_t> sends, receives;  // bytes, as in Shape
@@ -68,6 +70,7 @@ Told read_told(core::LetterReader& letter) {
   told.reduction = letter.value<transport::Reduction>();
   told.type = letter.value<transport::Element>();
   told.node = letter.value<int>();
+  told.on_gpu = letter.value<bool>();
   told.algorithm = letter.text();
   told.refusal = letter.text();
   told.refusal_kind = letter.value<ErrorKind>();
@@ -91,7 +94,7 @@ void require_alike(const Told& first, const Told& other, std::size_t rank) {
   if (other.root != first.root) differs("the root");
   if (other.reduction != first.reduction) differs("the operation");
   if (other.type != first.type) differs("the datatype");
-  if (other.algorithm != first.algorithm) differs("penstock_algorithm");
+  if (other.algorithm != first.algorithm) differs("penstock_algorithm or PENSTOCK_COLL");
   if (other.in_place != first.in_place && first.kind != CollectiveKind::reduce)
     differs("MPI_IN_PLACE");
   if (other.count * other.element != first.count * first.element)
@@ -165,7 +168,7 @@ class Part final : public core::CollectivePart {
       : algorithm_(algorithm.name),
         schedule_(std::make_shared<const Schedule>(algorithm.schedule(shape, rank))),
         steps_(
-            make_local_steps(schedule_, arguments.memory, arguments.combination, arguments.place)) {
+            make_local_steps(schedule_, arguments.memory, arguments.combination, arguments.gpu)) {
     const Memory& memory = steps_ ? steps_->memory() : arguments.memory;
     for_each_message([&](Direction direction, const auto& message, std::size_t phase) {
       messages_.push_back({direction, message.peer, static_cast<int>(phase),
@@ -212,7 +215,8 @@ group::CommunicatorId CollectiveCall::id() const noexcept {
       .value();
 }
 
-// By communicator, then by number, which may come round.
+// By communicator, then by number, which may come round. The highest bit stays 0, so no turn is
+// last_turn.
 std::uint64_t CollectiveCall::turn() const noexcept {
   constexpr unsigned number_bits = 24;
   const std::uint64_t number = arguments_.number & ((std::uint64_t{1} << number_bits) - 1);
@@ -240,13 +244,16 @@ base::trace::TracedMessage CollectiveCall::traced() const {
 class CollectiveCall::Offer final : public core::CollectiveOffer {
  public:
   explicit Offer(const CollectiveCall& call)
-      : call_(call), direct_(call.arguments_, core::Library::require().transports()) {}
+      : call_(call),
+        arguments_(placed(call.arguments_)),
+        direct_(arguments_, core::Library::require().transports()) {}
 
   WireRecord record() const override;
   std::unique_ptr<core::CollectivePart> prepare(const WireRecord& choice) override;
 
  private:
   const CollectiveCall& call_;
+  const Arguments arguments_;
   DirectOffer direct_;
 };
 
@@ -255,16 +262,15 @@ std::unique_ptr<core::CollectiveOffer> CollectiveCall::offer() const {
 }
 
 WireRecord CollectiveCall::Offer::record() const {
-  const Arguments& arguments = call_.arguments_;
   core::LetterWriter letter;
-  letter.value(arguments.kind).value(arguments.in_place).value(arguments.root);
-  letter.value(arguments.element).value(arguments.count);
-  letter.value(arguments.combination.reduction).value(arguments.combination.element);
-  letter.value(arguments.node).text(arguments.algorithm).text(arguments.refusal);
-  letter.value(arguments.refusal_kind);
-  letter.bytes(to_bytes(bytes_of(arguments.sends)));
-  letter.bytes(to_bytes(bytes_of(arguments.receives)));
-  letter.bytes(to_bytes(arguments.destinations)).bytes(to_bytes(arguments.sources));
+  letter.value(arguments_.kind).value(arguments_.in_place).value(arguments_.root);
+  letter.value(arguments_.element).value(arguments_.count);
+  letter.value(arguments_.combination.reduction).value(arguments_.combination.element);
+  letter.value(arguments_.node).value(arguments_.gpu >= 0).text(arguments_.algorithm);
+  letter.text(arguments_.refusal).value(arguments_.refusal_kind);
+  letter.bytes(to_bytes(bytes_of(arguments_.sends)));
+  letter.bytes(to_bytes(bytes_of(arguments_.receives)));
+  letter.bytes(to_bytes(arguments_.destinations)).bytes(to_bytes(arguments_.sources));
   direct_.tell(letter);
   return letter.take();
 }
@@ -303,15 +309,11 @@ WireRecord CollectiveCall::choose(std::span<const WireRecord> records) const {
     const base::Verdict verdict =
         choose_direct(arguments_.kind, direct, core::Library::require().transports(), letter);
     if (verdict.yes) return letter.take();
-    if (is_direct(arguments_.kind, arguments_.algorithm))
-      throw Error(ErrorKind::unsupported,
-                  fmt::format("penstock_algorithm={}: {}; without penstock_algorithm the library "
-                              "takes one that serves",
-                              arguments_.algorithm, verdict.why));
+    const std::string& wished = told.front().algorithm;
+    if (is_direct(arguments_.kind, wished)) refuse_algorithm(arguments_.kind, wished, verdict.why);
     Shape shape = this->shape();
     place_ranks(shape, told);
-    const Algorithm& algorithm =
-        select(arguments_.kind, arguments_.algorithm, shape, arguments_.place.gpu >= 0);
+    const Algorithm& algorithm = select(arguments_.kind, wished, shape, told.front().on_gpu);
     letter.text(algorithm.name);
     letter.bytes(std::as_bytes(std::span(shape.node)));
     letter.bytes(std::as_bytes(std::span(shape.index)));
@@ -322,15 +324,14 @@ WireRecord CollectiveCall::choose(std::span<const WireRecord> records) const {
 }
 
 std::unique_ptr<core::CollectivePart> CollectiveCall::Offer::prepare(const WireRecord& choice) {
-  const Arguments& arguments = call_.arguments_;
   core::LetterReader letter(choice);
   const std::string name = letter.text();
-  if (is_direct(arguments.kind, name)) return direct_.connect(letter);
+  if (is_direct(arguments_.kind, name)) return direct_.connect(letter);
   Shape shape = call_.shape();
   shape.node = numbers_of<int>(letter.bytes());
   shape.index = numbers_of<int>(letter.bytes());
-  return std::make_unique<Part>(select(arguments.kind, name, shape, arguments.place.gpu >= 0),
-                                shape, call_.rank(), arguments);
+  return std::make_unique<Part>(select(arguments_.kind, name, shape, arguments_.gpu >= 0), shape,
+                                call_.rank(), arguments_);
 }
 
 }  // namespace penstock::coll

@@ -22,7 +22,7 @@ namespace penstock::coll {
 struct Arguments {
   CollectiveKind kind = CollectiveKind::barrier;
   Memory memory;
-  MemoryPlace place;  // of that memory
+  int gpu = -1;  // whose memory that is; -1: the host's; known at the match, as is `node`
   bool in_place = false;
   int root = 0;
   std::size_t element = 1;                 // bytes of one
@@ -35,7 +35,7 @@ struct Arguments {
   base::ErrorKind refusal_kind = base::ErrorKind::none;
   std::shared_ptr<const group::Communicator> communicator;
   std::vector<int> members;  // ranks in MPI_COMM_WORLD
-  int node = 0;              // the first of these on this host
+  int node = 0;              // the first of these on this one's node
   std::uint64_t number = 0;  // of the collective, among those of its communicator
 };
 

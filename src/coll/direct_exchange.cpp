@@ -43,7 +43,7 @@ GroupMessage message_of(const Arguments& arguments) {
   GroupMessage message;
   message.members = arguments.members;
   message.me = static_cast<std::size_t>(arguments.communicator->rank);
-  message.gpu = arguments.place.gpu;
+  message.gpu = arguments.gpu;
   if (message.gpu >= 0) message.memory = transport::MemoryKind::cuda;
   for (std::size_t member = 0; member < arguments.members.size(); ++member)
     message.blocks.push_back(block_with(member, arguments));

@@ -102,10 +102,10 @@ class HostSteps final : public LocalSteps {
 
 std::unique_ptr<LocalSteps> make_local_steps(std::shared_ptr<const Schedule> schedule,
                                              const Memory& memory, const Combination& combination,
-                                             const MemoryPlace& place) {
+                                             int gpu) {
   const bool has_memory = memory.input != nullptr || memory.output != nullptr;
   if (!has_memory && schedule->temporary == 0) return nullptr;
-  if (place.gpu >= 0) return make_kernel_steps(*schedule, memory, combination, place);
+  if (gpu >= 0) return make_kernel_steps(*schedule, memory, combination, gpu);
   return std::make_unique<HostSteps>(std::move(schedule), memory, combination);
 }
 

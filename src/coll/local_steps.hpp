@@ -12,10 +12,6 @@
 #include "device/stream.hpp"
 #include "transport/sink.hpp"
 
-namespace penstock::gpu {
-class Gpus;
-}
-
 namespace penstock::coll {
 
 class LocalSteps {
@@ -38,21 +34,14 @@ class LocalSteps {
   virtual void close(device::Stream& stream, void (*ended)(void*), void* argument) = 0;
 };
 
-// Whose memory a member's buffers lie in.
-struct MemoryPlace {
-  int gpu = -1;                     // -1: the host's
-  std::shared_ptr<gpu::Gpus> gpus;  // null in a library that is built without
-};
-
-// Null where the member has no memory in it, as in a barrier: any stream serves that. Throws
-// base::Error(resources).
+// In memory of a GPU, or of the host (-1). Null where the member has no memory in it, as in a
+// barrier: any stream serves that. Throws base::Error(resources).
 std::unique_ptr<LocalSteps> make_local_steps(std::shared_ptr<const Schedule> schedule,
                                              const Memory& memory, const Combination& combination,
-                                             const MemoryPlace& place);
+                                             int gpu);
 
 // Of a GPU.
 std::unique_ptr<LocalSteps> make_kernel_steps(const Schedule& schedule, const Memory& memory,
-                                              const Combination& combination,
-                                              const MemoryPlace& place);
+                                              const Combination& combination, int gpu);
 
 }  // namespace penstock::coll

@@ -6,7 +6,7 @@
 namespace penstock::coll {
 
 std::unique_ptr<LocalSteps> make_kernel_steps(const Schedule&, const Memory&, const Combination&,
-                                              const MemoryPlace&) {
+                                              int /*gpu*/) {
   throw base::Error(base::ErrorKind::internal, "no GPUs are built into this library");
 }
 

@@ -54,8 +54,14 @@ const Algorithm& select(CollectiveKind collective, std::string_view name, const 
   if (name.empty()) return choose(collective, fastest(collective, shape, on_gpu), shape).algorithm;
   const Choice choice = choose(collective, name, shape);
   if (choice.wish.yes) return choice.algorithm;
-  throw Error(ErrorKind::unsupported, fmt::format("penstock_algorithm={}: {}; there is {}", name,
-                                                  choice.wish.why, names_of(collective)));
+  refuse_algorithm(collective, name, choice.wish.why);
+}
+
+void refuse_algorithm(CollectiveKind collective, std::string_view name, std::string_view why) {
+  throw Error(ErrorKind::unsupported,
+              fmt::format("algorithm {}: {}; there is {}; without penstock_algorithm and "
+                          "PENSTOCK_COLL the library takes one that serves",
+                          name, why, names_of(collective)));
 }
 
 namespace {

@@ -18,6 +18,10 @@ const Algorithm& select(CollectiveKind collective, std::string_view name, const 
 // base::Error(setting) where it is not such a list.
 std::string_view forced_algorithm(std::string_view setting, CollectiveKind collective);
 
+// Throws base::Error(unsupported): what was wished for does not serve.
+[[noreturn]] void refuse_algorithm(CollectiveKind collective, std::string_view name,
+                                   std::string_view why);
+
 // Whether the direct exchange is expected to be faster than all of these.
 bool is_fastest_directly(const transport::GroupMessage& message);
 

@@ -134,6 +134,19 @@ TEST(Initialisation, OneRankWithoutFileDescriptors) {
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
+#if MPI_VERSION >= 4
+// The settings, and where its members are, become known later.
+MPI_Request early_collective = MPI_REQUEST_NULL;
+int early_sum = 1;
+
+TEST(Initialisation, ACollectiveIsMadeBeforePstInit) {
+  ASSERT_EQ(MPI_Allreduce_init(MPI_IN_PLACE, &early_sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
+                               MPI_INFO_NULL, &early_collective),
+            MPI_SUCCESS);
+  setenv("PENSTOCK_COLL", "allreduce:magic", 1);
+}
+#endif
+
 TEST(Initialisation, ATransportThatNeedsAnotherThreadLevel) {
   setenv("PENSTOCK_TRANSPORT", "proxy", 1);
   ASSERT_PST(PST_Init());
@@ -152,6 +165,14 @@ TEST(Initialisation, ATransportThatNeedsAnotherThreadLevel) {
   expect_in_last_error("MPI_Init_thread");
   for (MPI_Request& request : requests) MPI_Request_free(&request);
 }
+
+#if MPI_VERSION >= 4
+TEST(Initialisation, ACollectiveMadeBeforeHasTheSettings) {
+  EXPECT_PST_KIND(PST_Match(&early_collective, MPI_STATUS_IGNORE), PST_ERROR_SETTING);
+  expect_in_last_error("allreduce has no algorithm 'magic'");
+  MPI_Request_free(&early_collective);
+}
+#endif
 
 // What still owns something has nothing left to free, and requests go back to MPI alone.
 TEST(Initialisation, OwnersMayOutliveTheLibrary) {

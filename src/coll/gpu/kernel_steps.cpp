@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "coll/local_steps.hpp"
+#include "core/library.hpp"
+#include "core/transports.hpp"
 #include "device/gpu/runtime.hpp"
 #include "device/gpu/stream.hpp"
 #include "gpu/gpus.hpp"
@@ -39,9 +41,9 @@ bool independent(const LocalStep& first, const LocalStep& second) {
 class KernelSteps final : public LocalSteps {
  public:
   KernelSteps(const Schedule& schedule, const Memory& memory, const Combination& combination,
-              const MemoryPlace& place)
-      : gpus_(place.gpus),
-        arena_(gpus_->devices().arena(place.gpu)),
+              int gpu)
+      : gpus_(core::Library::require().transports().gpus()),
+        arena_(gpus_->devices().arena(gpu)),
         memory_(memory),
         combination_(combination) {
     if (schedule.temporary != 0) temporary_ = arena_->allocate(schedule.temporary);
@@ -150,9 +152,8 @@ class KernelSteps final : public LocalSteps {
 }  // namespace
 
 std::unique_ptr<LocalSteps> make_kernel_steps(const Schedule& schedule, const Memory& memory,
-                                              const Combination& combination,
-                                              const MemoryPlace& place) {
-  return std::make_unique<KernelSteps>(schedule, memory, combination, place);
+                                              const Combination& combination, int gpu) {
+  return std::make_unique<KernelSteps>(schedule, memory, combination, gpu);
 }
 
 }  // namespace penstock::coll
