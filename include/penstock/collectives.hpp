@@ -17,6 +17,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace penstock {
@@ -60,14 +61,25 @@ inline int rank_in(MPI_Comm comm) {
   return rank;
 }
 
-// The elements of one block, where there is one for each rank.
-inline std::size_t block_of(std::size_t elements, MPI_Comm comm) {
-  const auto ranks = static_cast<std::size_t>(ranks_of(comm));
-  if (elements % ranks != 0)
+// The elements of one of `parts` blocks, which are all as long.
+inline std::size_t block_among(std::size_t elements, std::size_t parts, const char* whom) {
+  if (parts == 0) return 0;
+  if (elements % parts != 0)
     throw std::length_error("penstock: " + std::to_string(elements) +
-                            " elements are no whole block for each of " + std::to_string(ranks) +
-                            " ranks");
-  return elements / ranks;
+                            " elements are no whole block for each of " + std::to_string(parts) +
+                            " " + whom);
+  return elements / parts;
+}
+
+inline std::size_t block_of(std::size_t elements, MPI_Comm comm) {
+  return block_among(elements, static_cast<std::size_t>(ranks_of(comm)), "ranks");
+}
+
+// Of what is combined and what comes of it.
+template <class From, class To>
+constexpr void require_one_type() {
+  static_assert(std::is_same_v<typename From::value_type, typename To::value_type>,
+                "penstock: what is combined and what comes of it have one type");
 }
 
 inline MPI_Count count_of(std::size_t elements) {
@@ -109,9 +121,10 @@ struct BlockLists {
 
 }  // namespace detail
 
-inline Request barrier_init(MPI_Comm comm) {
+inline Request barrier_init(MPI_Comm comm, const std::string& algorithm = "") {
+  const detail::AlgorithmInfo info(algorithm);
   MPI_Request request = MPI_REQUEST_NULL;
-  detail::check(PST_Barrier_init(comm, MPI_INFO_NULL, &request), "PST_Barrier_init");
+  detail::check(PST_Barrier_init(comm, info.get(), &request), "PST_Barrier_init");
   return Request(request);
 }
 
@@ -146,6 +159,7 @@ template <Elements In, Elements Out>
 Request allreduce_init(In&& in, Out&& out, MPI_Op operation, MPI_Comm comm,
                        const std::string& algorithm = "") {
   const std::span from(in), to(out);
+  detail::require_one_type<decltype(from), decltype(to)>();
   if (from.size() != to.size())
     throw std::length_error("penstock: what is combined and what comes of it differ in size");
   const detail::AlgorithmInfo info(algorithm);
@@ -163,6 +177,7 @@ template <Elements In, Elements Out>
 Request reduce_init(In&& in, Out&& out, MPI_Op operation, int root, MPI_Comm comm,
                     const std::string& algorithm = "") {
   const std::span from(in), to(out);
+  detail::require_one_type<decltype(from), decltype(to)>();
   if (from.size() != to.size() && detail::rank_in(comm) == root)
     throw std::length_error("penstock: what is combined and what comes of it differ in size");
   const detail::AlgorithmInfo info(algorithm);
@@ -180,6 +195,7 @@ template <Elements In, Elements Out>
 Request reduce_scatter_init(In&& in, Out&& out, MPI_Op operation, MPI_Comm comm,
                             const std::string& algorithm = "") {
   const std::span from(in), to(out);
+  detail::require_one_type<decltype(from), decltype(to)>();
   if (detail::block_of(from.size(), comm) != to.size())
     throw std::length_error("penstock: what is combined is no block of the result for each rank");
   const detail::AlgorithmInfo info(algorithm);
@@ -252,7 +268,7 @@ Request neighbor_alltoall_init(In&& in, Out&& out, MPI_Comm comm,
   const std::span from(in), to(out);
   const detail::NeighborCounts blocks = detail::neighbors_of(comm);
   const auto each = [](std::size_t size, std::size_t parts) {
-    return detail::count_of(parts == 0 ? 0 : size / parts);
+    return detail::count_of(detail::block_among(size, parts, "neighbours"));
   };
   const detail::AlgorithmInfo info(algorithm);
   MPI_Request request = MPI_REQUEST_NULL;

@@ -59,6 +59,7 @@ using LocalStep = std::variant<Copy, Permute, Reduce>;
 
 std::vector<Region> regions_read(const LocalStep& step);
 Region region_written(const LocalStep& step);
+bool touches(const LocalStep& step, const Region& region);  // reads or writes some of it
 
 struct Send {
   int peer;

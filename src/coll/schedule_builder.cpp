@@ -8,13 +8,6 @@ namespace penstock::coll {
 
 namespace {
 
-bool touches(const LocalStep& step, const Region& region) {
-  const std::vector<Region> read = regions_read(step);
-  return overlap(region_written(step), region) ||
-         std::any_of(read.begin(), read.end(),
-                     [&](const Region& each) { return overlap(each, region); });
-}
-
 bool steps_touch(const Phase& phase, const Region& region) {
   return std::any_of(phase.steps.begin(), phase.steps.end(),
                      [&](const LocalStep& step) { return touches(step, region); });

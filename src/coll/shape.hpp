@@ -21,6 +21,7 @@ struct Shape {
   int ranks = 1;
   // Of each rank: its node, and its number among those of its node, both from 0 on.
   std::vector<int> node, index;
+  // Tests alone set these three: the library has 1 of each (docs/collectives.md).
   int group = 1;   // ranks of a group
   int leader = 1;  // ranks of a leader
   int batch = 1;   // pairs of a rank that are under way at once

@@ -32,9 +32,7 @@ PairEnd::~PairEnd() {
 
 std::optional<Error> PairEnd::why_hopeless(protocol::Epoch epoch, bool peer_closed) const {
   if (peer_closed) return closed_error(epoch);
-  if (peer_dead_.load(std::memory_order_acquire))
-    return Error(ErrorKind::peer_dead,
-                 fmt::format("rank {} has ended before epoch {}: see its output", peer_, epoch));
+  if (peer_dead_.load(std::memory_order_acquire)) return plan::dead_error(peer_, epoch);
   return std::nullopt;
 }
 

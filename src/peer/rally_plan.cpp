@@ -74,9 +74,7 @@ unsigned RallyPlan::closed_member(Epoch epoch) const noexcept {
 Error RallyPlan::why_closed() const {
   const unsigned member = closed_member(next());
   const int rank = members_[member];
-  if (port_.is_dead(member))
-    return Error(ErrorKind::peer_dead,
-                 fmt::format("rank {} has ended before epoch {}: see its output", rank, next()));
+  if (port_.is_dead(member)) return plan::dead_error(rank, next());
   return plan::member_closed_error(rank, next());
 }
 

@@ -288,9 +288,7 @@ void DevicePlan::look_for_lost_cause() noexcept {
     if (peer_closed(epoch))
       cancel_wait(plan::peer_closed_error(fixed_.peer, epoch));
     else if (peer_dead())
-      cancel_wait(Error(
-          ErrorKind::peer_dead,
-          fmt::format("rank {} has ended before epoch {}: see its output", fixed_.peer, epoch)));
+      cancel_wait(plan::dead_error(fixed_.peer, epoch));
   } catch (const std::exception&) {
     // No memory for a text: the next poll tries again.
   }

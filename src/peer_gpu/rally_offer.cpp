@@ -18,13 +18,19 @@ namespace {
 constexpr std::size_t most_members = 16;
 constexpr std::uint64_t most_slot_bytes = std::uint64_t{64} << 20;  // of all members together
 
-std::uint32_t most_cells(const transport::GroupMessage& message, bool from_others) {
+// The most that comes from another member.
+std::uint32_t slot_cells(const transport::GroupMessage& message) {
   std::uint32_t most = 1;
-  for (std::size_t member = 0; member < message.blocks.size(); ++member) {
-    const GroupBlock& block = message.blocks[member];
-    if (!from_others) most = std::max(most, rally_cells(block.bytes_to));
-    if (!from_others || member != message.me) most = std::max(most, rally_cells(block.bytes_from));
-  }
+  for (std::size_t member = 0; member < message.blocks.size(); ++member)
+    if (member != message.me) most = std::max(most, rally_cells(message.blocks[member].bytes_from));
+  return most;
+}
+
+// The most of all that goes and comes.
+std::uint32_t most_cells(const transport::GroupMessage& message) {
+  std::uint32_t most = 1;
+  for (const GroupBlock& block : message.blocks)
+    most = std::max({most, rally_cells(block.bytes_to), rally_cells(block.bytes_from)});
   return most;
 }
 
@@ -66,7 +72,7 @@ RallyOffer::RallyOffer(Halves& halves, const transport::GroupMessage& ours)
   record_.device = halves.devices().identity(device);
   record_.device_number = device;
   record_.beside_others = halves.devices().runs_beside_others(device);
-  record_.slot_cells = most_cells(ours, true);
+  record_.slot_cells = slot_cells(ours);
   parts_.arena = halves.devices().arena(device);
   parts_.state = parts_.arena->allocate(sizeof(RallyState));
   static_assert(sizeof(RallyNotice) <= gpu::PinnedPool::piece);
@@ -97,14 +103,11 @@ RallyRoute RallyOffer::route_to(std::size_t member, const RallyRecord& theirs) {
   const int rank = ours_.members[member];
   parts_.imports.push_back(
       halves_.remote().reach(rank, parts_.arena->device(), theirs.device_number, theirs.slots));
-  const auto first_of = [](std::size_t seat, std::uint32_t slot_cells) {
-    return cells_of_all(seat, slot_cells);
-  };
   route.there =
-      reinterpret_cast<Cell*>(parts_.imports.back().get()) + first_of(me, theirs.slot_cells);
+      reinterpret_cast<Cell*>(parts_.imports.back().get()) + cells_of_all(me, theirs.slot_cells);
   route.there_cells = theirs.slot_cells;
-  route.here =
-      reinterpret_cast<const Cell*>(record_.slots.address) + first_of(member, record_.slot_cells);
+  route.here = reinterpret_cast<const Cell*>(record_.slots.address) +
+               cells_of_all(member, record_.slot_cells);
   route.here_cells = record_.slot_cells;
   return route;
 }
@@ -113,7 +116,7 @@ RallyRoute RallyOffer::route_to(std::size_t member, const RallyRecord& theirs) {
 void RallyOffer::shape(RallyItem& item) const {
   item.members = static_cast<std::uint16_t>(ours_.members.size());
   item.me = static_cast<std::uint16_t>(ours_.me);
-  item.most_cells = most_cells(ours_, false);
+  item.most_cells = most_cells(ours_);
   item.threads = static_cast<std::uint16_t>(
       std::clamp<std::uint32_t>((item.most_cells + 31) / 32 * 32, 32, most_threads));
   item.blocks = static_cast<std::uint16_t>(std::clamp<std::uint32_t>(

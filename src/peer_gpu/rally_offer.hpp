@@ -14,7 +14,7 @@ namespace penstock::peer_gpu {
 struct RallyRecord {
   std::uint64_t version = peer::handshake_version;
   gpu::DeviceIdentity device{};
-  gpu::DevicePlace slots;         // of the member before the first one
+  gpu::DevicePlace slots;         // all of a member's: those that member 0 fills come first
   peer::ArenaAddress host_words;  // EndWords, one for each member
   std::int32_t device_number = -1;
   std::uint32_t slot_cells = 1;     // of each of a member's slots

@@ -28,7 +28,7 @@ Word64 load_word(Word64& word) noexcept {
   return std::atomic_ref(word).load(std::memory_order_acquire);
 }
 
-Error dead_error(const std::string& label, int rank) {
+Error dead_at_start(const std::string& label, int rank) {
   return Error(ErrorKind::peer_dead,
                fmt::format("{}: rank {} has ended: see its output", label, rank));
 }
@@ -69,7 +69,7 @@ void RallyPlan::start(device::Stream& stream, transport::Sink& sink) {
   KernelQueue& queue = kernel_queue_on(stream, sink);
   // What others have of the memory may be gone with them.
   if (const RallyMember* const member = dead_member())
-    return queue.fail(dead_error(label(), member->rank));
+    return queue.fail(dead_at_start(label(), member->rank));
   if (closed_.load(std::memory_order_relaxed)) return queue.fail(error_of(Failure::given_up));
   if (!runs_) rallies_on(queue).start(started(parts_.item));
 }
@@ -172,9 +172,7 @@ void RallyPlan::look_for_lost_cause() noexcept {
     if (const RallyMember* const closed = closed_member(epoch))
       cancel_wait(plan::member_closed_error(closed->rank, epoch));
     else if (const RallyMember* const dead = dead_member())
-      cancel_wait(Error(
-          ErrorKind::peer_dead,
-          fmt::format("rank {} has ended before epoch {}: see its output", dead->rank, epoch)));
+      cancel_wait(plan::dead_error(dead->rank, epoch));
   } catch (const std::exception&) {
     // No memory for a text: the next poll tries again.
   }

@@ -47,4 +47,9 @@ Error member_closed_error(int member, std::uint64_t epoch) {
                   member, epoch));
 }
 
+Error dead_error(int rank, std::uint64_t epoch) {
+  return Error(ErrorKind::peer_dead,
+               fmt::format("rank {} has ended before epoch {}: see its output", rank, epoch));
+}
+
 }  // namespace penstock::plan

@@ -14,5 +14,7 @@ base::Error peer_closed_error(base::ErrorKind reason, int peer);
 base::Error peer_closed_error(int peer, std::uint64_t epoch);
 // The same of a member of a group.
 base::Error member_closed_error(int member, std::uint64_t epoch);
+// Where its process has ended without a word.
+base::Error dead_error(int rank, std::uint64_t epoch);
 
 }  // namespace penstock::plan

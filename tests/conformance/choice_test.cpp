@@ -38,7 +38,6 @@ class Choice : public ::testing::Test {
       if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
   }
 
-
   void send(int count, MPI_Datatype type, int tag) {
     MPI_Send_init(out_.data(), count, type, next_rank(), tag, MPI_COMM_WORLD,
                   &requests_.emplace_back());

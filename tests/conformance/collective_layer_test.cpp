@@ -79,6 +79,12 @@ TEST(CollectiveLayer, NoElementsAreLeftOut) {
   EXPECT_THROW(allgather_init(even, uneven, MPI_COMM_WORLD), std::length_error);
   EXPECT_THROW(reduce_scatter_init(uneven, even, MPI_SUM, MPI_COMM_WORLD), std::length_error);
   EXPECT_THROW(reduce_init(even, uneven, MPI_SUM, rank(), MPI_COMM_WORLD), std::length_error);
+  const int sides[] = {size()}, periodic[] = {1};
+  MPI_Comm ring;
+  MPI_Cart_create(MPI_COMM_WORLD, 1, sides, periodic, 0, &ring);
+  const std::vector<int> three(3);  // for two neighbours
+  EXPECT_THROW(neighbor_alltoall_init(three, even, ring), std::length_error);
+  MPI_Comm_free(&ring);
 }
 
 // A block of one number, which says whose it is and for whom, behind a hole of one.

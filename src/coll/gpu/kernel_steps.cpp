@@ -29,13 +29,7 @@ device::gpu::Stream& gpu_stream(device::Stream& stream) noexcept {
 
 // Whether `second` may run before or beside `first`.
 bool independent(const LocalStep& first, const LocalStep& second) {
-  const auto touches = [](const Region& written, const LocalStep& step) {
-    const std::vector<Region> read = regions_read(step);
-    return overlap(written, region_written(step)) ||
-           std::any_of(read.begin(), read.end(),
-                       [&](const Region& region) { return overlap(written, region); });
-  };
-  return !touches(region_written(first), second) && !touches(region_written(second), first);
+  return !touches(second, region_written(first)) && !touches(first, region_written(second));
 }
 
 class KernelSteps final : public LocalSteps {
