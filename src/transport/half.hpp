@@ -21,7 +21,7 @@ template <class To, class From>
 PENSTOCK_HD To bits_as(From from) noexcept {
   static_assert(sizeof(To) == sizeof(From));
   To to;
-  std::memcpy(&to, &from, sizeof to);
+  memcpy(&to, &from, sizeof to);
   return to;
 }
 

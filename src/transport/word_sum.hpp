@@ -25,20 +25,20 @@ struct WordValues {
   Wide<T> wide[count];
 
   PENSTOCK_HD explicit WordValues(std::uint64_t word) {
-    std::memcpy(value, &word, sizeof word);
+    memcpy(value, &word, sizeof word);
     for (int i = 0; i < count; ++i) wide[i] = widen(value[i]);
   }
-  PENSTOCK_HD explicit WordValues(WordSum sum) { std::memcpy(wide, sum.word, sizeof wide); }
+  PENSTOCK_HD explicit WordValues(WordSum sum) { memcpy(wide, sum.word, sizeof wide); }
 
   PENSTOCK_HD WordSum sum() const {
     WordSum sum{};
-    std::memcpy(sum.word, wide, sizeof wide);
+    memcpy(sum.word, wide, sizeof wide);
     return sum;
   }
   PENSTOCK_HD std::uint64_t word() {
     for (int i = 0; i < count; ++i) value[i] = narrow<T>(wide[i]);
     std::uint64_t word;
-    std::memcpy(&word, value, sizeof word);
+    memcpy(&word, value, sizeof word);
     return word;
   }
 };
