@@ -48,7 +48,7 @@ def test_events_that_overlap_lie_below_each_other():
 
 
 def test_what_is_no_message_is_called_by_its_name(tmp_path, files):
-    collective = {"half": "collective", "collective": "allreduce", "number": 1, "bytes": 8, "epoch": 2}
+    collective = {"half": "collective", "collective": "allreduce", "bytes": 8, "epoch": 2}
     enqueued = {"half": "enqueued", "epoch": 2}
     begin = min(event.begin for event in timeline.read_trace(files[0]))
     more = [event for about in (collective, enqueued) for event in transfer(0, 7, begin, begin + 1, **about)]
