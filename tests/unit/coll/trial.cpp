@@ -116,11 +116,11 @@ std::vector<Edge> random_edges(const Shape& shape, std::minstd_rand& random) {
 
 // One end of each of a rank's edges, which keep their order where they are of one peer.
 std::vector<std::size_t> ends_of(const std::vector<Edge>& edges, int rank, int Edge::*end,
-                                 int Edge::*other, std::minstd_rand& random) {
+                                 int Edge::*other, int ranks, std::minstd_rand& random) {
   std::vector<std::size_t> numbers;
   for (std::size_t edge = 0; edge < edges.size(); ++edge)
     if (edges[edge].*end == rank) numbers.push_back(edge);
-  std::vector<unsigned long> places(edges.size());
+  std::vector<unsigned long> places(ranks);  // of the peers, in the order of the ends
   for (unsigned long& place : places) place = random();
   std::stable_sort(numbers.begin(), numbers.end(), [&](std::size_t a, std::size_t b) {
     return places[edges[a].*other] < places[edges[b].*other];
@@ -211,8 +211,8 @@ Trial neighbor_trial(const Shape& shape, std::uint32_t seed) {
   trial.after.resize(shape.ranks);
   for (int rank = 0; rank < shape.ranks; ++rank) {
     Shape& own = trial.shapes[rank];
-    const auto out = ends_of(edges, rank, &Edge::from, &Edge::to, random);
-    const auto in = ends_of(edges, rank, &Edge::to, &Edge::from, random);
+    const auto out = ends_of(edges, rank, &Edge::from, &Edge::to, shape.ranks, random);
+    const auto in = ends_of(edges, rank, &Edge::to, &Edge::from, shape.ranks, random);
     std::vector<std::size_t> sends, receives;
     for (const std::size_t edge : out) {
       own.destinations.push_back(edges[edge].to);
