@@ -49,6 +49,20 @@ class AlgorithmInfo {
   MPI_Info info_ = MPI_INFO_NULL;
 };
 
+// The request that init(info, &request) makes, which is one of PST_*_init.
+template <class Init>
+Request request_by(const char* call, const std::string& algorithm, Init init) {
+  const AlgorithmInfo info(algorithm);
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(init(info.get(), &request), call);
+  return Request(request);
+}
+
+template <class Span>
+MPI_Datatype type_of(const Span& /*elements*/) {
+  return datatype<typename Span::element_type>();
+}
+
 inline int ranks_of(MPI_Comm comm) {
   int ranks = 0;
   check_mpi(MPI_Comm_size(comm, &ranks), "MPI_Comm_size");
@@ -122,22 +136,18 @@ struct BlockLists {
 }  // namespace detail
 
 inline Request barrier_init(MPI_Comm comm, const std::string& algorithm = "") {
-  const detail::AlgorithmInfo info(algorithm);
-  MPI_Request request = MPI_REQUEST_NULL;
-  detail::check(PST_Barrier_init(comm, info.get(), &request), "PST_Barrier_init");
-  return Request(request);
+  return detail::request_by(
+      "PST_Barrier_init", algorithm,
+      [&](MPI_Info info, MPI_Request* request) { return PST_Barrier_init(comm, info, request); });
 }
 
 template <Elements Range>
 Request bcast_init(Range&& elements, int root, MPI_Comm comm, const std::string& algorithm = "") {
   const std::span data(elements);
-  const detail::AlgorithmInfo info(algorithm);
-  MPI_Request request = MPI_REQUEST_NULL;
-  detail::check(PST_Bcast_init(data.data(), detail::count_of(data.size()),
-                               datatype<typename decltype(data)::element_type>(), root, comm,
-                               info.get(), &request),
-                "PST_Bcast_init");
-  return Request(request);
+  return detail::request_by("PST_Bcast_init", algorithm, [&](MPI_Info info, MPI_Request* request) {
+    return PST_Bcast_init(data.data(), detail::count_of(data.size()), detail::type_of(data), root,
+                          comm, info, request);
+  });
 }
 
 // Combines what all members have in `elements`, in place.
@@ -145,13 +155,11 @@ template <Elements Range>
 Request allreduce_init(Range&& elements, MPI_Op operation, MPI_Comm comm,
                        const std::string& algorithm = "") {
   const std::span data(elements);
-  const detail::AlgorithmInfo info(algorithm);
-  MPI_Request request = MPI_REQUEST_NULL;
-  detail::check(PST_Allreduce_init(MPI_IN_PLACE, data.data(), detail::count_of(data.size()),
-                                   datatype<typename decltype(data)::element_type>(), operation,
-                                   comm, info.get(), &request),
-                "PST_Allreduce_init");
-  return Request(request);
+  return detail::request_by(
+      "PST_Allreduce_init", algorithm, [&](MPI_Info info, MPI_Request* request) {
+        return PST_Allreduce_init(MPI_IN_PLACE, data.data(), detail::count_of(data.size()),
+                                  detail::type_of(data), operation, comm, info, request);
+      });
 }
 
 // The same from `in` to `out`, which has as many elements.
@@ -162,13 +170,11 @@ Request allreduce_init(In&& in, Out&& out, MPI_Op operation, MPI_Comm comm,
   detail::require_one_type<decltype(from), decltype(to)>();
   if (from.size() != to.size())
     throw std::length_error("penstock: what is combined and what comes of it differ in size");
-  const detail::AlgorithmInfo info(algorithm);
-  MPI_Request request = MPI_REQUEST_NULL;
-  detail::check(PST_Allreduce_init(from.data(), to.data(), detail::count_of(to.size()),
-                                   datatype<typename decltype(to)::element_type>(), operation, comm,
-                                   info.get(), &request),
-                "PST_Allreduce_init");
-  return Request(request);
+  return detail::request_by(
+      "PST_Allreduce_init", algorithm, [&](MPI_Info info, MPI_Request* request) {
+        return PST_Allreduce_init(from.data(), to.data(), detail::count_of(to.size()),
+                                  detail::type_of(to), operation, comm, info, request);
+      });
 }
 
 // Combines what all members have in `in`; what comes of it is in `out` on the root, which has as
@@ -180,13 +186,10 @@ Request reduce_init(In&& in, Out&& out, MPI_Op operation, int root, MPI_Comm com
   detail::require_one_type<decltype(from), decltype(to)>();
   if (from.size() != to.size() && detail::rank_in(comm) == root)
     throw std::length_error("penstock: what is combined and what comes of it differ in size");
-  const detail::AlgorithmInfo info(algorithm);
-  MPI_Request request = MPI_REQUEST_NULL;
-  detail::check(PST_Reduce_init(from.data(), to.data(), detail::count_of(from.size()),
-                                datatype<typename decltype(to)::element_type>(), operation, root,
-                                comm, info.get(), &request),
-                "PST_Reduce_init");
-  return Request(request);
+  return detail::request_by("PST_Reduce_init", algorithm, [&](MPI_Info info, MPI_Request* request) {
+    return PST_Reduce_init(from.data(), to.data(), detail::count_of(from.size()),
+                           detail::type_of(to), operation, root, comm, info, request);
+  });
 }
 
 // Combines what all members have in `in`, and leaves each its block of that in `out`: `in` has as
@@ -198,13 +201,11 @@ Request reduce_scatter_init(In&& in, Out&& out, MPI_Op operation, MPI_Comm comm,
   detail::require_one_type<decltype(from), decltype(to)>();
   if (detail::block_of(from.size(), comm) != to.size())
     throw std::length_error("penstock: what is combined is no block of the result for each rank");
-  const detail::AlgorithmInfo info(algorithm);
-  MPI_Request request = MPI_REQUEST_NULL;
-  detail::check(PST_Reduce_scatter_block_init(from.data(), to.data(), detail::count_of(to.size()),
-                                              datatype<typename decltype(to)::element_type>(),
-                                              operation, comm, info.get(), &request),
-                "PST_Reduce_scatter_block_init");
-  return Request(request);
+  return detail::request_by(
+      "PST_Reduce_scatter_block_init", algorithm, [&](MPI_Info info, MPI_Request* request) {
+        return PST_Reduce_scatter_block_init(from.data(), to.data(), detail::count_of(to.size()),
+                                             detail::type_of(to), operation, comm, info, request);
+      });
 }
 
 // `out` has as many times the elements of `in` as there are ranks.
@@ -212,15 +213,12 @@ template <Elements In, Elements Out>
 Request allgather_init(In&& in, Out&& out, MPI_Comm comm, const std::string& algorithm = "") {
   const std::span from(in), to(out);
   const auto block = detail::block_of(to.size(), comm);
-  const detail::AlgorithmInfo info(algorithm);
-  MPI_Request request = MPI_REQUEST_NULL;
-  detail::check(
-      PST_Allgather_init(from.data(), detail::count_of(from.size()),
-                         datatype<typename decltype(from)::element_type>(), to.data(),
-                         detail::count_of(block), datatype<typename decltype(to)::element_type>(),
-                         comm, info.get(), &request),
-      "PST_Allgather_init");
-  return Request(request);
+  return detail::request_by(
+      "PST_Allgather_init", algorithm, [&](MPI_Info info, MPI_Request* request) {
+        return PST_Allgather_init(from.data(), detail::count_of(from.size()), detail::type_of(from),
+                                  to.data(), detail::count_of(block), detail::type_of(to), comm,
+                                  info, request);
+      });
 }
 
 // Both have a block for each rank, all as long.
@@ -229,15 +227,12 @@ Request alltoall_init(In&& in, Out&& out, MPI_Comm comm, const std::string& algo
   const std::span from(in), to(out);
   const auto sent = detail::block_of(from.size(), comm);
   const auto received = detail::block_of(to.size(), comm);
-  const detail::AlgorithmInfo info(algorithm);
-  MPI_Request request = MPI_REQUEST_NULL;
-  detail::check(
-      PST_Alltoall_init(from.data(), detail::count_of(sent),
-                        datatype<typename decltype(from)::element_type>(), to.data(),
-                        detail::count_of(received), datatype<typename decltype(to)::element_type>(),
-                        comm, info.get(), &request),
-      "PST_Alltoall_init");
-  return Request(request);
+  return detail::request_by(
+      "PST_Alltoall_init", algorithm, [&](MPI_Info info, MPI_Request* request) {
+        return PST_Alltoall_init(from.data(), detail::count_of(sent), detail::type_of(from),
+                                 to.data(), detail::count_of(received), detail::type_of(to), comm,
+                                 info, request);
+      });
 }
 
 // `sends` and `receives` have a block for each rank, in elements of `in` and `out`.
@@ -250,15 +245,13 @@ Request alltoallv_init(In&& in, std::span<const Block> sends, Out&& out,
   if (sends.size() != ranks || receives.size() != ranks)
     throw std::length_error("penstock: an alltoallv takes a block for each rank");
   const detail::BlockLists sent(sends), received(receives);
-  const detail::AlgorithmInfo info(algorithm);
-  MPI_Request request = MPI_REQUEST_NULL;
-  detail::check(PST_Alltoallv_init(from.data(), sent.counts.data(), sent.offsets.data(),
-                                   datatype<typename decltype(from)::element_type>(), to.data(),
-                                   received.counts.data(), received.offsets.data(),
-                                   datatype<typename decltype(to)::element_type>(), comm,
-                                   info.get(), &request),
-                "PST_Alltoallv_init");
-  return Request(request);
+  return detail::request_by(
+      "PST_Alltoallv_init", algorithm, [&](MPI_Info info, MPI_Request* request) {
+        return PST_Alltoallv_init(from.data(), sent.counts.data(), sent.offsets.data(),
+                                  detail::type_of(from), to.data(), received.counts.data(),
+                                  received.offsets.data(), detail::type_of(to), comm, info,
+                                  request);
+      });
 }
 
 // Both have a block for each neighbour that the topology of `comm` gives this rank, in MPI's order.
@@ -270,15 +263,12 @@ Request neighbor_alltoall_init(In&& in, Out&& out, MPI_Comm comm,
   const auto each = [](std::size_t size, std::size_t parts) {
     return detail::count_of(detail::block_among(size, parts, "neighbours"));
   };
-  const detail::AlgorithmInfo info(algorithm);
-  MPI_Request request = MPI_REQUEST_NULL;
-  detail::check(PST_Neighbor_alltoall_init(from.data(), each(from.size(), blocks.sends),
-                                           datatype<typename decltype(from)::element_type>(),
-                                           to.data(), each(to.size(), blocks.receives),
-                                           datatype<typename decltype(to)::element_type>(), comm,
-                                           info.get(), &request),
-                "PST_Neighbor_alltoall_init");
-  return Request(request);
+  return detail::request_by(
+      "PST_Neighbor_alltoall_init", algorithm, [&](MPI_Info info, MPI_Request* request) {
+        return PST_Neighbor_alltoall_init(
+            from.data(), each(from.size(), blocks.sends), detail::type_of(from), to.data(),
+            each(to.size(), blocks.receives), detail::type_of(to), comm, info, request);
+      });
 }
 
 // `sends` and `receives` have a block for each neighbour, in elements of `in` and `out`.
@@ -291,15 +281,13 @@ Request neighbor_alltoallv_init(In&& in, std::span<const Block> sends, Out&& out
   if (sends.size() != blocks.sends || receives.size() != blocks.receives)
     throw std::length_error("penstock: an alltoallv takes a block for each neighbour");
   const detail::BlockLists sent(sends), received(receives);
-  const detail::AlgorithmInfo info(algorithm);
-  MPI_Request request = MPI_REQUEST_NULL;
-  detail::check(PST_Neighbor_alltoallv_init(
-                    from.data(), sent.counts.data(), sent.offsets.data(),
-                    datatype<typename decltype(from)::element_type>(), to.data(),
-                    received.counts.data(), received.offsets.data(),
-                    datatype<typename decltype(to)::element_type>(), comm, info.get(), &request),
-                "PST_Neighbor_alltoallv_init");
-  return Request(request);
+  return detail::request_by(
+      "PST_Neighbor_alltoallv_init", algorithm, [&](MPI_Info info, MPI_Request* request) {
+        return PST_Neighbor_alltoallv_init(from.data(), sent.counts.data(), sent.offsets.data(),
+                                           detail::type_of(from), to.data(), received.counts.data(),
+                                           received.offsets.data(), detail::type_of(to), comm, info,
+                                           request);
+      });
 }
 
 // The name of the algorithm that the match has chosen ("doubling").

@@ -57,6 +57,11 @@ Bytes bytes_of(const void* buffer, MPI_Count count, MPI_Datatype type) {
   return {reinterpret_cast<std::byte*>(lowest), layout.bytes()};
 }
 
+// The elements of so many blocks; a negative count stays as it was given.
+MPI_Count count_of(std::size_t blocks, MPI_Count count) {
+  return count < 0 ? count : datatype::product(count, blocks);
+}
+
 // Where they lie; null: none has bytes. Two elements are looked at, as one does not tell whether
 // the next one follows it without a gap.
 std::byte* take_blocks_of(const CollectiveBlocks& blocks, std::vector<Block>& all) {
@@ -81,16 +86,11 @@ std::byte* take_blocks_of(const CollectiveBlocks& blocks, std::vector<Block>& al
 
 // ---- What each kind takes
 
-// As many elements for each member; a negative count stays as it was given.
-MPI_Count for_each_member(MPI_Count count, const coll::Arguments& of) {
-  return count < 0 ? count : datatype::product(count, of.members.size());
-}
-
 void take_reduction(const CollectiveArguments& from, coll::Arguments& to) {
   to.combination = combination_of(Taker::reduction, from.receive.type, from.op);
   to.element = transport::bytes_of(to.combination.element);
   const bool scatters = from.kind == CollectiveKind::reduce_scatter_block;
-  const MPI_Count input = scatters ? for_each_member(from.receive.count, to) : from.receive.count;
+  const MPI_Count input = count_of(scatters ? to.members.size() : 1, from.receive.count);
   const bool has_output = from.kind != CollectiveKind::reduce || to.communicator->rank == from.root;
   const bool reads_output = to.in_place && has_output;
   if (!reads_output) to.memory.input = bytes_of(from.send.buffer, input, from.receive.type).lowest;
@@ -103,17 +103,16 @@ void take_reduction(const CollectiveArguments& from, coll::Arguments& to) {
 
 // A block of each rank for each, or for all.
 void take_blocks(const CollectiveArguments& from, coll::Arguments& to) {
+  const std::size_t ranks = to.members.size();
   const Bytes output =
-      bytes_of(from.receive.buffer, for_each_member(from.receive.count, to), from.receive.type);
+      bytes_of(from.receive.buffer, count_of(ranks, from.receive.count), from.receive.type);
   to.memory.output = output.lowest;
-  to.count = output.count / to.members.size();
+  to.count = output.count / ranks;
   if (to.in_place) return;
-  const bool one_block = from.kind == CollectiveKind::allgather;
-  const Bytes input =
-      bytes_of(from.send.buffer, one_block ? from.send.count : for_each_member(from.send.count, to),
-               from.send.type);
+  const std::size_t blocks = from.kind == CollectiveKind::allgather ? 1 : ranks;
+  const Bytes input = bytes_of(from.send.buffer, count_of(blocks, from.send.count), from.send.type);
   to.memory.input = input.lowest;
-  const std::size_t sent = one_block ? input.count : input.count / to.members.size();
+  const std::size_t sent = input.count / blocks;
   if (sent != to.count)
     throw Error(
         ErrorKind::truncate,
@@ -132,7 +131,7 @@ void take_uneven_blocks(const CollectiveArguments& from, coll::Arguments& to) {
 std::byte* take_equal_blocks(const CollectiveData& data, std::size_t number,
                              std::vector<Block>& all) {
   if (number == 0) return nullptr;
-  const Bytes whole = bytes_of(data.buffer, static_cast<MPI_Count>(number) * data.count, data.type);
+  const Bytes whole = bytes_of(data.buffer, count_of(number, data.count), data.type);
   const std::size_t each = whole.count / number;
   for (std::size_t block = 0; block < number; ++block) all.push_back({block * each, each});
   return whole.lowest;

@@ -104,7 +104,7 @@ class StreamOperation {
   // Closes its plan, in stream order after all that is enqueued for it, and deletes the operation.
   static void close(StreamOperation* operation) noexcept;
 
-  // Has more members than two.
+  // Of a collective: others than its messages' peers wait for it, too.
   virtual bool is_shared() const noexcept { return false; }
 
  protected:

@@ -101,9 +101,12 @@ __device__ void serve(const Reports& reports, const RallyItem& item, const Block
   }
 }
 
-struct Rallies : gpu::FetchesArguments {
+struct OfRallies : gpu::FetchesArguments {
   static constexpr unsigned most_threads = peer_gpu::most_threads, resident = 2;
   static constexpr std::size_t least_fetched = 0;
+};
+
+struct Rallies : OfRallies {
   template <class Batch>
   static __device__ void run(const Batch& batch) {
     BlockIndex place;
@@ -117,9 +120,7 @@ struct Rallies : gpu::FetchesArguments {
   }
 };
 
-struct RalliesOfTwo : gpu::FetchesArguments {
-  static constexpr unsigned most_threads = peer_gpu::most_threads, resident = 2;
-  static constexpr std::size_t least_fetched = 0;
+struct RalliesOfTwo : OfRallies {
   template <class Batch>
   static __device__ void run(const Batch& batch) {
     BlockIndex place;

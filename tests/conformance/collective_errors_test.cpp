@@ -261,7 +261,7 @@ class NeighborErrors : public CollectiveErrors {
     if (ring_ != MPI_COMM_NULL) MPI_Comm_free(&ring_);
     CollectiveErrors::TearDown();
   }
-  MPI_Request exchange(const void* from, int count, int room, MPI_Comm comm) {
+  MPI_Request exchange(const void* from, MPI_Count count, MPI_Count room, MPI_Comm comm) {
     MPI_Request request;
     EXPECT_PST(PST_Neighbor_alltoall_init(from, count, MPI_DOUBLE, data_.data() + 32, room,
                                           MPI_DOUBLE, comm, MPI_INFO_NULL, &request));
@@ -283,6 +283,12 @@ TEST_F(NeighborErrors, NothingIsInPlace) {
 TEST_F(NeighborErrors, BlocksThatFindNoRoom) {
   expect_refused(exchange(data_.data(), last() ? 3 : 2, 2, ring_), PST_ERROR_TRUNCATE,
                  "rank " + std::to_string(size() - 1) + " has 24 bytes for rank");
+}
+
+TEST_F(NeighborErrors, CountsThatNoMemoryHolds) {
+  const MPI_Count many = MPI_Count{1} << 62;
+  expect_refused(exchange(data_.data(), many, many, ring_), PST_ERROR_ARGUMENT, "2^63 bytes");
+  expect_refused(exchange(data_.data(), -3, -3, ring_), PST_ERROR_ARGUMENT, "negative: -3");
 }
 
 TEST_F(NeighborErrors, AnAlgorithmThatNobodyKnows) {
