@@ -12,8 +12,7 @@
 #include "cg/reference.hpp"
 #include "cg/solver.hpp"
 #include "common/options.hpp"
-#include "common/samples.hpp"
-#include "common/table.hpp"
+#include "common/solvers.hpp"
 #include "common/whole_grid.hpp"
 
 namespace penstock::cg {
@@ -79,23 +78,16 @@ class Program {
         session_(session),
         grid_(make_grid(options.cells)),
         problem_(on(grid_, options.problem)),
-        samples_(options.chosen.size()),
-        histories_(options.chosen.size()) {
-    for (const apps::Comm comm : options.chosen)
-      solvers_.push_back(std::make_unique<Solver>(comm, options, problem_, grid_));
-  }
+        solvers_(options.chosen, options, problem_, grid_),
+        histories_(options.chosen.size()) {}
 
-  // The variants take turns within a round, so that a slow moment of the machine hits them alike.
   void run() {
-    for (int round = 0; round < options_.rounds; ++round) {
-      for (std::size_t i = 0; i < solvers_.size(); ++i) {
-        const double us = solvers_[i]->solve();
-        const History history = solvers_[i]->system().history();
-        if (round == 0) histories_[i] = history;
-        repeats_ = is_everywhere(history) && history == histories_[i] && repeats_;
-        samples_[i].add(apps::over_ranks(us / static_cast<double>(history.size())));
-      }
-    }
+    solvers_.run(options_.rounds, [&](int round, std::size_t number) {
+      const History history = solvers_[number].system().history();
+      if (round == 0) histories_[number] = history;
+      repeats_ = is_everywhere(history) && history == histories_[number] && repeats_;
+      return history.size();
+    });
   }
 
   // That all rounds and ranks have the same bits, that each iteration is as far as a serial run,
@@ -108,7 +100,7 @@ class Program {
       fmt::print(stderr, "penstock: residuals differ between rounds or ranks\n");
     const History expected = session_.is_root() ? solve_serially(problem_) : History{};
     for (std::size_t i = 0; i < solvers_.size(); ++i) {
-      const std::vector<double> solution = apps::collect(solvers_[i]->system().solution(), grid_);
+      const std::vector<double> solution = apps::collect(solvers_[i].system().solution(), grid_);
       if (session_.is_root()) right = is_right(i, solution, expected) && right;
     }
     if (right && session_.is_root() && !options_.as_json)
@@ -121,29 +113,18 @@ class Program {
   }
 
   void print() const {
-    std::vector<apps::Row> rows;
-    for (std::size_t i = 0; i < solvers_.size(); ++i)
-      rows.push_back(
-          {solvers_[i]->name(), solvers_[i]->transport(), solvers_[i]->is_baseline(), samples_[i]});
-    const auto cells = problem_.cells;
-    const auto ranks = grid_.ranks();
     const History& history = histories_.front();
     const double left = std::sqrt(history.back() / first_residual());
-    const std::string note = fmt::format(
-        "{} x {} x {} cells on {} x {} x {} ranks, {} iterations, residual {:.3g} of the first one",
-        cells[0], cells[1], cells[2], ranks[0], ranks[1], ranks[2], history.size(), left);
-    print_rows({"cg",
-                "iteration",
-                note,
-                {{"cells", fmt::format("[{},{},{}]", cells[0], cells[1], cells[2])},
-                 {"rank_grid", fmt::format("[{},{},{}]", ranks[0], ranks[1], ranks[2])},
-                 {"iterations", std::to_string(history.size())},
-                 {"residual", fmt::format("{}", left)}}},
-               rows, options_, session_);
+    const std::string note = fmt::format("{}, {} iterations, residual {:.3g} of the first one",
+                                         apps::text_of(grid_), history.size(), left);
+    auto fields = apps::fields_of(grid_);
+    fields.emplace_back("iterations", std::to_string(history.size()));
+    fields.emplace_back("residual", fmt::format("{}", left));
+    print_rows({"cg", "iteration", note, fields}, solvers_.rows(), options_, session_);
   }
 
  private:
-  double first_residual() const { return solvers_.front()->system().first_residual(); }
+  double first_residual() const { return solvers_[0].system().first_residual(); }
 
   bool is_right(std::size_t number, const std::vector<double>& solution,
                 const History& expected) const {
@@ -153,7 +134,7 @@ class Program {
     const bool same_way = is_near(history, expected, first);
     const bool solved = largest_residual(problem_.cells, solution) <=
                         std::sqrt(history.back()) + rounding * std::sqrt(first);
-    const std::string name = solvers_[number]->name();
+    const std::string name = solvers_[number].name();
     if (!same_way)
       fmt::print(stderr, "penstock: {}: a residual differs from the serial run's\n", name);
     if (!solved)
@@ -166,8 +147,7 @@ class Program {
   const tool::Session& session_;
   halo::Grid<3> grid_;
   Problem problem_;
-  std::vector<std::unique_ptr<Solver>> solvers_;
-  std::vector<apps::Samples> samples_;
+  apps::Solvers<Solver> solvers_;
   std::vector<History> histories_;  // of the first round
   bool repeats_ = true;
 };
@@ -201,9 +181,7 @@ void describe(CLI::App& app, Options& options) {
                  "Ends when the residual is this part of the first one (0: after -m iterations)")
       ->check(CLI::Range(0.0, 0.999))
       ->capture_default_str();
-  app.add_option("--rounds", options.rounds, "Rounds of each variant, interleaved")
-      ->check(CLI::Range(1, 10000))
-      ->capture_default_str();
+  apps::add_rounds(app, options.rounds);
   apps::add_options(app, options);
 }
 

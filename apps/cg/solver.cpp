@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "support/clock.hpp"
-
 namespace penstock::cg {
 
 using apps::Comm;
@@ -20,10 +18,9 @@ constexpr int most_in_graph = 25;
 
 Solver::Solver(Comm comm, const apps::Options& options, const Problem& problem,
                const halo::Grid<3>& grid)
-    : comm_(comm),
+    : GridSolver(comm, options.device),
       iterations_(problem.iterations),
       iterations_in_graph_(std::min(most_in_graph, problem.iterations)),
-      lane_(apps::make_lane(options.device, comm)),
       system_(problem, grid, options.device, *lane_),
       ghosts_(comm, options, *lane_, grid, system_.direction()),
       curvature_(make_sum(comm, options.device, *lane_, system_.state().own_curvature,
@@ -33,14 +30,9 @@ Solver::Solver(Comm comm, const apps::Options& options, const Problem& problem,
 
 double Solver::solve() {
   system_.load();
-  if (comm_ == Comm::graph && graph_ == nullptr)
+  if (apps::needs_graphs(comm_) && graph_ == nullptr)
     graph_ = lane_->capture([this] { iterate(iterations_in_graph_); });
-  MPI_Barrier(MPI_COMM_WORLD);
-  const double begin = tool::now_us();
-  run();
-  ghosts_.synchronize();
-  lane_->synchronize();
-  return tool::now_us() - begin;
+  return timed(ghosts_, [this] { run(); });
 }
 
 void Solver::run() {

@@ -7,19 +7,18 @@
 #include "cg/sum.hpp"
 #include "cg/system.hpp"
 #include "common/ghosts.hpp"
+#include "common/solvers.hpp"
 
 namespace penstock::cg {
 
 // One way to exchange the ghosts and to add up the products, with a lane, vectors and requests of
 // its own.
-class Solver {
+class Solver : public apps::GridSolver {
  public:
   // Collective.
   Solver(apps::Comm comm, const apps::Options& options, const Problem& problem,
          const halo::Grid<3>& grid);
 
-  std::string name() const { return apps::name_of(comm_); }
-  bool is_baseline() const { return apps::is_host_driven(comm_); }
   std::string transport() const { return ghosts_.transport(); }
 
   // From the beginning. A stream is given all iterations at once; those after convergence do
@@ -31,10 +30,8 @@ class Solver {
   void run();
   void iterate(int iterations);
 
-  apps::Comm comm_;
   int iterations_;
   int iterations_in_graph_;
-  std::unique_ptr<apps::Lane> lane_;
   System system_;
   apps::Ghosts<3> ghosts_;
   std::unique_ptr<Sum> curvature_;

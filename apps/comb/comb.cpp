@@ -265,9 +265,7 @@ void describe(CLI::App& app, Options& options) {
   app.add_option("--cycles", options.cycles, "Cycles between two synchronisations")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
-  app.add_option("--rounds", options.rounds, "Rounds of each variant, interleaved")
-      ->check(CLI::Range(1, 10000))
-      ->capture_default_str();
+  apps::add_rounds(app, options.rounds);
   options.offered = {Comm::mpi,    Comm::mpi_waitany,  Comm::mpi_persistent,  Comm::mpi_datatype,
                      Comm::stream, Comm::stream_ready, Comm::stream_datatype, Comm::graph};
   apps::add_options(app, options);

@@ -138,6 +138,12 @@ void add_options(CLI::App& app, Options& options) {
   app.add_flag("--json", options.as_json, "Print JSON lines");
 }
 
+void add_rounds(CLI::App& app, int& rounds) {
+  app.add_option("--rounds", rounds, "Rounds of each variant, interleaved")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+}
+
 void add_triple(CLI::App& app, const std::string& name, std::array<int, 3>& values,
                 const CLI::Range& range, const std::string& text) {
   app.add_option(name, values, text)->delimiter(',')->check(range);

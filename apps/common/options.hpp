@@ -69,6 +69,9 @@ struct Options {
 // --comm, --device, --staged, --no-verify, --json.
 void add_options(CLI::App& app, Options& options);
 
+// --rounds.
+void add_rounds(CLI::App& app, int& rounds);
+
 // Three numbers with commas, one a dimension.
 void add_triple(CLI::App& app, const std::string& name, std::array<int, 3>& values,
                 const CLI::Range& range, const std::string& text);

@@ -10,8 +10,7 @@
 #include <memory>
 
 #include "common/options.hpp"
-#include "common/samples.hpp"
-#include "common/table.hpp"
+#include "common/solvers.hpp"
 #include "common/whole_grid.hpp"
 #include "jacobi/reference.hpp"
 #include "jacobi/solver.hpp"
@@ -31,21 +30,13 @@ class Program {
       : options_(options),
         session_(session),
         grid_(MPI_COMM_WORLD, options.problem.cells, {false, false, false}),
-        samples_(options.chosen.size()) {
-    for (const apps::Comm comm : options.chosen) {
-      solvers_.push_back(std::make_unique<Solver>(comm, options, options.problem, grid_));
-    }
-  }
+        solvers_(options.chosen, options, options.problem, grid_) {}
 
-  // The variants take turns within a round, so that a slow moment of the machine hits them alike.
   void run() {
-    for (int round = 0; round < options_.rounds; ++round) {
-      for (std::size_t i = 0; i < solvers_.size(); ++i) {
-        const double us = solvers_[i]->solve();
-        progress_ = solvers_[i]->field().progress();
-        samples_[i].add(apps::over_ranks(us / static_cast<double>(progress_.iterations)));
-      }
-    }
+    solvers_.run(options_.rounds, [&](int, std::size_t number) {
+      progress_ = solvers_[number].field().progress();
+      return progress_.iterations;
+    });
   }
 
   // The last round of each variant against the reference: every cell, every check and the
@@ -53,9 +44,9 @@ class Program {
   bool verify() const {
     const Reference expected = session_.is_root() ? solve_serially(options_.problem) : Reference{};
     bool right = true;
-    for (const auto& solver : solvers_) {
-      const std::vector<double> cells = apps::collect(solver->field().read(), grid_);
-      if (session_.is_root()) right = is_equal(*solver, cells, expected) && right;
+    for (std::size_t i = 0; i < solvers_.size(); ++i) {
+      const std::vector<double> cells = apps::collect(solvers_[i].field().read(), grid_);
+      if (session_.is_root()) right = is_equal(solvers_[i], cells, expected) && right;
     }
     if (right && session_.is_root() && !options_.as_json) {
       fmt::print(
@@ -68,26 +59,13 @@ class Program {
   }
 
   void print() const {
-    std::vector<apps::Row> rows;
-    for (std::size_t i = 0; i < solvers_.size(); ++i) {
-      rows.push_back(
-          {solvers_[i]->name(), solvers_[i]->transport(), solvers_[i]->is_baseline(), samples_[i]});
-    }
-    const auto cells = options_.problem.cells;
-    const auto ranks = grid_.ranks();
     const std::string note = fmt::format(
-        "{} x {} x {} cells on {} x {} x {} ranks, {} iterations, largest change {:.3g}, checked "
-        "every {}",
-        cells[0], cells[1], cells[2], ranks[0], ranks[1], ranks[2], progress_.iterations,
-        progress_.history.back(), options_.problem.interval);
-    print_rows({"jacobi",
-                "iteration",
-                note,
-                {{"cells", fmt::format("[{},{},{}]", cells[0], cells[1], cells[2])},
-                 {"rank_grid", fmt::format("[{},{},{}]", ranks[0], ranks[1], ranks[2])},
-                 {"iterations", std::to_string(progress_.iterations)},
-                 {"interval", std::to_string(options_.problem.interval)}}},
-               rows, options_, session_);
+        "{}, {} iterations, largest change {:.3g}, checked every {}", apps::text_of(grid_),
+        progress_.iterations, progress_.history.back(), options_.problem.interval);
+    auto fields = apps::fields_of(grid_);
+    fields.emplace_back("iterations", std::to_string(progress_.iterations));
+    fields.emplace_back("interval", std::to_string(options_.problem.interval));
+    print_rows({"jacobi", "iteration", note, fields}, solvers_.rows(), options_, session_);
   }
 
  private:
@@ -105,8 +83,7 @@ class Program {
   const Options& options_;
   const tool::Session& session_;
   halo::Grid<3> grid_;
-  std::vector<std::unique_ptr<Solver>> solvers_;
-  std::vector<apps::Samples> samples_;
+  apps::Solvers<Solver> solvers_;
   Progress progress_;
 };
 
@@ -155,9 +132,7 @@ void describe(CLI::App& app, Options& options) {
                  "Iterations between two tests of convergence")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  app.add_option("--rounds", options.rounds, "Rounds of each variant, interleaved")
-      ->check(CLI::Range(1, 10000))
-      ->capture_default_str();
+  apps::add_rounds(app, options.rounds);
   apps::add_options(app, options);
 }
 

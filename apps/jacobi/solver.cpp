@@ -5,8 +5,6 @@
 #include <penstock/collectives.hpp>
 #include <span>
 
-#include "support/clock.hpp"
-
 namespace penstock::jacobi {
 
 using apps::Comm;
@@ -24,9 +22,8 @@ int iterations_in_graph(const Problem& problem) {
 
 Solver::Solver(Comm comm, const apps::Options& options, const Problem& problem,
                const halo::Grid<3>& grid)
-    : comm_(comm),
+    : GridSolver(comm, options.device),
       problem_(problem),
-      lane_(apps::make_lane(options.device, comm)),
       field_(problem, grid, options.device, *lane_),
       ghosts_(comm, options, *lane_, grid, field_.cells(0)),
       iterations_in_graph_(iterations_in_graph(problem)) {
@@ -39,15 +36,10 @@ Solver::Solver(Comm comm, const apps::Options& options, const Problem& problem,
 
 double Solver::solve() {
   field_.load();
-  if (comm_ == Comm::graph && graph_ == nullptr) {
+  if (apps::needs_graphs(comm_) && graph_ == nullptr) {
     graph_ = lane_->capture([this] { iterate(0, iterations_in_graph_); });
   }
-  MPI_Barrier(MPI_COMM_WORLD);
-  const double begin = tool::now_us();
-  run();
-  ghosts_.synchronize();
-  lane_->synchronize();
-  return tool::now_us() - begin;
+  return timed(ghosts_, [this] { run(); });
 }
 
 void Solver::run() {

@@ -6,20 +6,19 @@
 #include <string>
 
 #include "common/ghosts.hpp"
+#include "common/solvers.hpp"
 #include "jacobi/field.hpp"
 
 namespace penstock::jacobi {
 
 // One way to exchange the ghosts and to find the largest change, with a lane, arrays and requests
 // of its own.
-class Solver {
+class Solver : public apps::GridSolver {
  public:
   // Collective.
   Solver(apps::Comm comm, const apps::Options& options, const Problem& problem,
          const halo::Grid<3>& grid);
 
-  std::string name() const { return apps::name_of(comm_); }
-  bool is_baseline() const { return apps::is_host_driven(comm_); }
   std::string transport() const { return ghosts_.transport(); }
 
   // From the beginning. A stream is given all iterations at once; those after the last check that
@@ -33,9 +32,7 @@ class Solver {
   bool check(int iterations);
   bool check_on_host(int iterations);
 
-  apps::Comm comm_;
   Problem problem_;
-  std::unique_ptr<apps::Lane> lane_;
   Field field_;
   apps::Ghosts<3> ghosts_;
   std::optional<Request> largest_;  // the largest change of all ranks, known to all

@@ -247,9 +247,7 @@ void describe(CLI::App& app, Options& options) {
   app.add_option("-t,--generations", options.generations, "Steps in a round, all enqueued ahead")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  app.add_option("--rounds", options.rounds, "Rounds of each variant, interleaved")
-      ->check(CLI::Range(1, 10000))
-      ->capture_default_str();
+  apps::add_rounds(app, options.rounds);
   options.verify = false;
   app.add_flag("--verify", options.verify,
                "Compare what every variant computed, in every step, with a serial run");

@@ -12,7 +12,10 @@ class NcclSum final : public Sum {
         comm_(tool::nccl_communicator(nccl)),
         stream_(static_cast<cudaStream_t>(lane.gpu_stream())),
         own_(own),
-        all_(all) {}
+        all_(all) {
+    enqueue();  // NCCL connects the ranks at the first call, which shall not be one in a capture
+    lane.synchronize();
+  }
 
   std::optional<double> enqueue() override {
     nccl_.check(
