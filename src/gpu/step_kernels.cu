@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "gpu/kernel_batch.cuh"
+#include "gpu/word_bytes.cuh"
 #include "transport/word_sum.hpp"
 
 namespace penstock::gpu {
@@ -111,34 +112,17 @@ __device__ void add(const StepWork& work, const BlockIndex& place) {
   add_words<T, T>(work, place, {whole, work.bytes});
 }
 
-// At any address; the last word may be a part of one.
-__device__ std::uint64_t load_word(const std::byte* from, std::uint64_t bytes, unsigned width) {
-  if (width >= sizeof(std::uint64_t) && bytes >= sizeof(std::uint64_t))
-    return *reinterpret_cast<const std::uint64_t*>(from);
-  std::uint64_t word = 0;
-  for (unsigned i = 0; i < sizeof word && i < bytes; ++i)
-    word |= static_cast<std::uint64_t>(from[i]) << 8 * i;
-  return word;
-}
-__device__ void store_word(std::byte* to, std::uint64_t bytes, unsigned width, std::uint64_t word) {
-  if (width >= sizeof word && bytes >= sizeof word) {
-    *reinterpret_cast<std::uint64_t*>(to) = word;
-    return;
-  }
-  for (unsigned i = 0; i < sizeof word && i < bytes; ++i)
-    to[i] = static_cast<std::byte>(word >> 8 * i);
-}
-
 // Every operation on every type.
 __device__ void combine_any(const StepWork& work, const BlockIndex& place) {
   const std::byte* const* const values = values_of(work);
+  const bool aligned = work.width >= sizeof(Word64);
   each_word(place, {0, work.bytes}, sizeof(std::uint64_t), [&](std::uint64_t at) {
     const std::uint64_t bytes = work.bytes - at;
-    const auto load = [&](std::uint32_t i) { return load_word(values[i] + at, bytes, work.width); };
+    const auto load = [&](std::uint32_t i) { return load_word(values[i] + at, bytes, aligned); };
     transport::WordSum sum = transport::first_word(work.combination, load(0));
     for (std::uint32_t i = 1; i < work.values; ++i)
       sum = transport::next_of_any(work.combination, sum, load(i));
-    store_word(work.to + at, bytes, work.width, transport::last_word(work.combination, sum));
+    store_word(work.to + at, bytes, aligned, transport::last_word(work.combination, sum));
   });
 }
 
