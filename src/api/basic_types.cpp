@@ -4,12 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <type_traits>
-#include <vector>
 
 #include "api/half_types.hpp"
 #include "base/error.hpp"
@@ -42,18 +43,32 @@ BasicType number(MPI_Datatype type, Family families = of_integers) {
     return {type, sizeof(T), integer_of(sizeof(T), std::is_signed_v<T>), families};
 }
 
+// Without an allocation, as it is made on first use, which may be where nothing may be thrown.
+class TypeList {
+ public:
+  void add(const BasicType& type) noexcept {
+    if (type.type != MPI_DATATYPE_NULL) types_[count_++] = type;
+  }
+  auto begin() const noexcept { return types_.begin(); }
+  auto end() const noexcept { return types_.begin() + count_; }
+
+ private:
+  std::array<BasicType, 40> types_{};
+  std::ptrdiff_t count_ = 0;
+};
+
 // What the Fortran compiler makes of them, MPI says. One built without has none, or no names.
 class FortranTypes {
  public:
-  explicit FortranTypes(std::vector<BasicType>& all) : all_(all) {}
+  explicit FortranTypes(TypeList& all) : all_(all) {}
   void integer(MPI_Datatype type) {
     if (const std::size_t bytes = bytes_of(type); std::has_single_bit(bytes) && bytes <= 8)
-      all_.push_back({type, bytes, integer_of(bytes, true), of_counts});
+      all_.add({type, bytes, integer_of(bytes, true), of_counts});
   }
   void real(MPI_Datatype type) {
     const std::size_t bytes = bytes_of(type);
-    if (bytes == 4) all_.push_back(number<float>(type));
-    if (bytes == 8) all_.push_back(number<double>(type));
+    if (bytes == 4) all_.add(number<float>(type));
+    if (bytes == 8) all_.add(number<double>(type));
   }
 
  private:
@@ -63,39 +78,41 @@ class FortranTypes {
     return static_cast<std::size_t>(bytes);
   }
 
-  std::vector<BasicType>& all_;
+  TypeList& all_;
 };
 
-std::vector<BasicType> list_types() {
-  std::vector<BasicType> all{
-      {MPI_BYTE, 1, Element::uint8, Family::bitwise},
-      {MPI_CHAR, 1, Element::int8, Family::none},
-      number<double>(MPI_DOUBLE),
-      number<float>(MPI_FLOAT),
-      number<int>(MPI_INT),
-      number<unsigned>(MPI_UNSIGNED),
-      number<long>(MPI_LONG),
-      number<unsigned long>(MPI_UNSIGNED_LONG),
-      number<long long>(MPI_LONG_LONG),
-      number<unsigned long long>(MPI_UNSIGNED_LONG_LONG),
-      number<short>(MPI_SHORT),
-      number<unsigned short>(MPI_UNSIGNED_SHORT),
-      number<signed char>(MPI_SIGNED_CHAR),
-      number<unsigned char>(MPI_UNSIGNED_CHAR),
-      number<std::int8_t>(MPI_INT8_T),
-      number<std::uint8_t>(MPI_UINT8_T),
-      number<std::int16_t>(MPI_INT16_T),
-      number<std::uint16_t>(MPI_UINT16_T),
-      number<std::int32_t>(MPI_INT32_T),
-      number<std::uint32_t>(MPI_UINT32_T),
-      number<std::int64_t>(MPI_INT64_T),
-      number<std::uint64_t>(MPI_UINT64_T),
-      number<MPI_Aint>(MPI_AINT, of_counts),
-      number<MPI_Offset>(MPI_OFFSET, of_counts),
-      number<MPI_Count>(MPI_COUNT, of_counts),
-      number<bool>(MPI_C_BOOL, Family::logical),
-      number<bool>(MPI_CXX_BOOL, Family::logical),
-  };
+TypeList list_types() {
+  TypeList all;
+  for (const BasicType& type : {
+           BasicType{MPI_BYTE, 1, Element::uint8, Family::bitwise},
+           {MPI_CHAR, 1, Element::int8, Family::none},
+           number<double>(MPI_DOUBLE),
+           number<float>(MPI_FLOAT),
+           number<int>(MPI_INT),
+           number<unsigned>(MPI_UNSIGNED),
+           number<long>(MPI_LONG),
+           number<unsigned long>(MPI_UNSIGNED_LONG),
+           number<long long>(MPI_LONG_LONG),
+           number<unsigned long long>(MPI_UNSIGNED_LONG_LONG),
+           number<short>(MPI_SHORT),
+           number<unsigned short>(MPI_UNSIGNED_SHORT),
+           number<signed char>(MPI_SIGNED_CHAR),
+           number<unsigned char>(MPI_UNSIGNED_CHAR),
+           number<std::int8_t>(MPI_INT8_T),
+           number<std::uint8_t>(MPI_UINT8_T),
+           number<std::int16_t>(MPI_INT16_T),
+           number<std::uint16_t>(MPI_UINT16_T),
+           number<std::int32_t>(MPI_INT32_T),
+           number<std::uint32_t>(MPI_UINT32_T),
+           number<std::int64_t>(MPI_INT64_T),
+           number<std::uint64_t>(MPI_UINT64_T),
+           number<MPI_Aint>(MPI_AINT, of_counts),
+           number<MPI_Offset>(MPI_OFFSET, of_counts),
+           number<MPI_Count>(MPI_COUNT, of_counts),
+           number<bool>(MPI_C_BOOL, Family::logical),
+           number<bool>(MPI_CXX_BOOL, Family::logical),
+       })
+    all.add(type);
   FortranTypes fortran(all);
   fortran.integer(MPI_INTEGER);
   fortran.real(MPI_REAL);
@@ -118,7 +135,6 @@ std::vector<BasicType> list_types() {
 #ifdef MPI_REAL8
   fortran.real(MPI_REAL8);
 #endif
-  std::erase_if(all, [](const BasicType& each) { return each.type == MPI_DATATYPE_NULL; });
   return all;
 }
 
@@ -177,7 +193,7 @@ std::string name_of(MPI_Datatype type) {
 }  // namespace
 
 const BasicType* basic_type(MPI_Datatype type) noexcept {
-  static const std::vector<BasicType> types = list_types();
+  static const TypeList types = list_types();
   for (const BasicType& known : types)
     if (known.type == type) return &known;
   return nullptr;

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/run_delay.hpp"
 
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
 #include <atomic>
+#include <cinttypes>
 #include <cstdint>
-#include <exception>
-#include <filesystem>
-#include <fstream>
-#include <system_error>
+#include <cstdio>
+#include <memory>
 
 namespace penstock::base {
 namespace {
@@ -17,9 +21,19 @@ struct Times {
   std::uint64_t waited = 0;
 };
 
-Times times_of(const std::filesystem::path& thread) {
+// `path` is that of a thread's folder, from `directory` on.
+Times times_of(int directory, const char* path) noexcept {
+  std::array<char, 300> name;  // a name in a folder has up to 255 letters
+  std::snprintf(name.data(), name.size(), "%s/schedstat", path);
+  const int file = openat(directory, name.data(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return {};
+  std::array<char, 100> text{};
+  const ssize_t length = read(file, text.data(), text.size() - 1);
+  close(file);
   Times times;
-  return std::ifstream(thread / "schedstat") >> times.ran >> times.waited ? times : Times{};
+  const bool read_both = length > 0 && std::sscanf(text.data(), "%" SCNu64 " %" SCNu64, &times.ran,
+                                                   &times.waited) == 2;
+  return read_both ? times : Times{};
 }
 
 std::atomic<std::uint64_t> ended_ran{0};
@@ -27,13 +41,13 @@ std::atomic<std::uint64_t> ended_waited{0};
 
 }  // namespace
 
-RunDelay look_at_run_delay() {
+// By the system's calls: the iterators of std::filesystem end the process where they get no memory.
+RunDelay look_at_run_delay() noexcept {
   double ran = static_cast<double>(ended_ran.load(std::memory_order_relaxed));
   double waited = static_cast<double>(ended_waited.load(std::memory_order_relaxed));
-  std::error_code failure;
-  for (std::filesystem::directory_iterator each("/proc/self/task", failure), end;
-       !failure && each != end; each.increment(failure)) {
-    const Times times = times_of(each->path());
+  const std::unique_ptr<DIR, int (*)(DIR*)> tasks(opendir("/proc/self/task"), closedir);
+  for (const dirent* each = nullptr; tasks && (each = readdir(tasks.get())) != nullptr;) {
+    const Times times = times_of(dirfd(tasks.get()), each->d_name);
     ran += static_cast<double>(times.ran);
     waited += static_cast<double>(times.waited);
   }
@@ -41,12 +55,9 @@ RunDelay look_at_run_delay() {
 }
 
 void keep_run_delay() noexcept {
-  try {
-    const Times times = times_of("/proc/thread-self");
-    ended_ran.fetch_add(times.ran, std::memory_order_relaxed);
-    ended_waited.fetch_add(times.waited, std::memory_order_relaxed);
-  } catch (const std::exception&) {  // no memory for a path: this thread is not counted
-  }
+  const Times times = times_of(AT_FDCWD, "/proc/thread-self");
+  ended_ran.fetch_add(times.ran, std::memory_order_relaxed);
+  ended_waited.fetch_add(times.waited, std::memory_order_relaxed);
 }
 
 }  // namespace penstock::base

@@ -13,7 +13,7 @@ struct RunDelay {
 };
 
 // Sums up the threads that the process has now, and those of ours that have ended.
-RunDelay look_at_run_delay();
+RunDelay look_at_run_delay() noexcept;
 
 // Each thread of ours calls it last: the kernel forgets what it has counted of a thread that ends,
 // and a program frees its streams, which are threads, before anybody asks.

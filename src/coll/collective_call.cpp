@@ -203,6 +203,11 @@ class Part final : public core::CollectivePart {
   std::vector<core::CollectiveMessage> messages_;
 };
 
+// Messages serve in the place of a direct exchange, and nothing in theirs.
+void require_other(CollectiveKind kind, const core::FailedChoice& failed) {
+  if (!is_direct(kind, core::LetterReader(failed.choice).text())) throw failed.why;
+}
+
 }  // namespace
 
 CollectiveCall::CollectiveCall(Arguments arguments) : arguments_(std::move(arguments)) {}
@@ -289,7 +294,9 @@ Shape CollectiveCall::shape() const {
   return shape;
 }
 
-WireRecord CollectiveCall::choose(std::span<const WireRecord> records) const {
+WireRecord CollectiveCall::choose(std::span<const WireRecord> records,
+                                  const core::FailedChoice* failed) const {
+  if (failed != nullptr) require_other(arguments_.kind, *failed);
   std::vector<Told> told;
   std::vector<DirectTold> direct;
   for (const WireRecord& record : records) {
@@ -307,7 +314,9 @@ WireRecord CollectiveCall::choose(std::span<const WireRecord> records) const {
     if (is_of_neighbors(arguments_.kind)) require_fitting_edges(told);
     core::LetterWriter letter;
     const base::Verdict verdict =
-        choose_direct(arguments_.kind, direct, core::Library::require().transports(), letter);
+        failed != nullptr
+            ? base::refused(failed->why.what())
+            : choose_direct(arguments_.kind, direct, core::Library::require().transports(), letter);
     if (verdict.yes) return letter.take();
     const std::string& wished = told.front().algorithm;
     if (is_direct(arguments_.kind, wished)) refuse_algorithm(arguments_.kind, wished, verdict.why);

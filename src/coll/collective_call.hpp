@@ -50,7 +50,8 @@ class CollectiveCall final : public core::Collective {
   int rank() const noexcept override { return arguments_.communicator->rank; }
   const std::vector<int>& members() const noexcept override { return arguments_.members; }
   std::unique_ptr<core::CollectiveOffer> offer() const override;
-  transport::WireRecord choose(std::span<const transport::WireRecord> told) const override;
+  transport::WireRecord choose(std::span<const transport::WireRecord> told,
+                               const core::FailedChoice* failed) const override;
 
  private:
   class Offer;

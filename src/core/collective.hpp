@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/trace.hpp"
 #include "group/communicator.hpp"
 #include "transport/message.hpp"
@@ -49,6 +50,12 @@ class CollectiveOffer {
   virtual std::unique_ptr<CollectivePart> prepare(const transport::WireRecord& choice) = 0;
 };
 
+// What had been chosen, and why a member cannot carry it out.
+struct FailedChoice {
+  transport::WireRecord choice;
+  base::Error why;
+};
+
 class Collective {
  public:
   virtual ~Collective() = default;
@@ -66,9 +73,11 @@ class Collective {
   virtual const std::vector<int>& members() const noexcept = 0;  // ranks in MPI_COMM_WORLD
   // The collective outlives its offers' prepare().
   virtual std::unique_ptr<CollectiveOffer> offer() const = 0;
-  // On member 0: from what all have told, in the order of their ranks. Throws base::Error, which
-  // all members get.
-  virtual transport::WireRecord choose(std::span<const transport::WireRecord> told) const = 0;
+  // On member 0: from what all have told, in the order of their ranks, and at first without a
+  // `failed` one. Throws base::Error, which all members get, where there is nothing (else) to
+  // choose.
+  virtual transport::WireRecord choose(std::span<const transport::WireRecord> told,
+                                       const FailedChoice* failed) const = 0;
 };
 
 }  // namespace penstock::core

@@ -9,6 +9,7 @@
 
 #include "base/log.hpp"
 #include "core/matched_request.hpp"
+#include "group/identity_hash.hpp"
 
 namespace penstock::core {
 
@@ -21,10 +22,12 @@ const Collective& collective_of(const MatchedRequest& request) {
   return *request.recording().collective;
 }
 
-// The messages have an identity that no communicator of the program's has.
-std::shared_ptr<const group::Communicator> communicator_for(const Collective& collective) {
+// The messages have an identity that no communicator of the program's has, and those of another
+// choice have another one: they never meet.
+std::shared_ptr<const group::Communicator> communicator_for(const Collective& collective,
+                                                            std::uint32_t choice) {
   auto communicator = std::make_shared<group::Communicator>();
-  communicator->id = collective.id();
+  communicator->id = group::IdentityHash().add(collective.id()).add(choice).value();
   communicator->known = true;
   communicator->rank = collective.rank();
   communicator->name = collective.label();
@@ -70,25 +73,35 @@ void MatchGroup::read_join(int rank, LetterReader& letter) {
   const auto members = letter.value<std::size_t>();
   const auto told = letter.bytes();
   Table& table = tables_[key];
-  if (table.seats.empty()) table.seats.resize(members);
+  if (table.seats.empty()) {
+    table.seats.resize(members);
+    table.told.resize(members);
+  }
   if (member >= table.seats.size()) throw Error(ErrorKind::internal, "a member of no rank");
-  Seat& seat = table.seats[member];
   ++table.joined;  // who joins again has left before
-  seat = {rank, id, {told.begin(), told.end()}};
-  if (table.joined == table.seats.size()) choose(key, table);
+  table.seats[member] = {rank, id};
+  table.told[member].assign(told.begin(), told.end());
+  if (table.joined == table.seats.size()) choose(key, table, nullptr);
 }
 
-void MatchGroup::choose(const Key& key, Table& table) {
+// `failed`: why a member cannot carry out what has been chosen before.
+void MatchGroup::choose(const Key& key, Table& table, const Error* failed) {
   const auto own = members_.find(table.seats.front().id);
   if (own == members_.end())
     return conclude(key, Error(ErrorKind::not_matched, "member 0 has left"));
   try {
-    std::vector<transport::WireRecord> told;
-    for (Seat& seat : table.seats) told.push_back(std::move(seat.told));
-    const transport::WireRecord choice = collective_of(*own->second.request).choose(told);
+    const Collective& collective = collective_of(*own->second.request);
+    if (failed == nullptr) {
+      table.choice = collective.choose(table.told, nullptr);
+    } else {
+      const FailedChoice before{std::move(table.choice), *failed};
+      table.choice = collective.choose(table.told, &before);
+    }
+    ++table.number;
+    table.ready = 0;
     for (const Seat& seat : table.seats) {
       LetterWriter letter;
-      letter.value(LetterKind::choice).value(seat.id).bytes(choice);
+      letter.value(LetterKind::choice).value(seat.id).value(table.number).bytes(table.choice);
       letters_.write(seat.process, *own->second.job, letter);
     }
   } catch (const std::exception& failure) {
@@ -112,9 +125,13 @@ void MatchGroup::read_ready(int rank, LetterReader& letter) {
   const auto key = letter.value<Key>();
   const auto kind = letter.value<ErrorKind>();
   const std::string why = letter.text();
+  const auto choice = letter.value<std::uint32_t>();
   Table* const table = find_table(rank, key);
-  if (table == nullptr) return;
-  if (kind != ErrorKind::none) return conclude(key, Error(kind, why));
+  if (table == nullptr || choice != table->number) return;
+  if (kind != ErrorKind::none) {
+    const Error failed(kind, why);
+    return choose(key, *table, &failed);
+  }
   if (++table->ready == table->seats.size()) conclude(key, Error(ErrorKind::none));
 }
 
@@ -166,19 +183,32 @@ void MatchGroup::cannot_read(int rank, LetterKind kind, std::uint64_t id, const 
 
 void MatchGroup::read_choice(LetterReader& letter) {
   const auto place = members_.find(letter.value<Id>());
+  const auto number = letter.value<std::uint32_t>();
   const auto choice = letter.bytes();
   if (place == members_.end()) return;  // it has given up
   Member& member = place->second;
+  member.choice = number;
   attempt(*member.request, member.job, [&] {
-    member.part = member.offer->prepare({choice.begin(), choice.end()});
-    member.offer.reset();
-    match_messages(member);
+    try {
+      prepare(member, {choice.begin(), choice.end()});
+    } catch (const std::exception& failure) {
+      tell_first(member, place->first, LetterKind::ready, error_of(failure));
+    }
   });
+}
+
+// What has been made for an earlier choice goes. No other uses that, as not all were ready.
+void MatchGroup::prepare(Member& member, const transport::WireRecord& choice) {
+  end_messages(member, Error(ErrorKind::not_matched, "the members have chosen another algorithm"));
+  member.told = false;
+  member.part.reset();
+  member.part = member.offer->prepare(choice);
+  match_messages(member);
 }
 
 void MatchGroup::match_messages(Member& member) {
   const Collective& collective = collective_of(*member.request);
-  const auto communicator = communicator_for(collective);
+  const auto communicator = communicator_for(collective, member.choice);
   auto matching = std::make_shared<MatchJob>();
   for (const CollectiveMessage& message : member.part->messages()) {
     member.messages.push_back(
@@ -209,7 +239,13 @@ void MatchGroup::post_message(MatchedRequest& message, const std::shared_ptr<Mat
 }
 
 void MatchGroup::advance() {
-  for (auto& [member, why] : std::exchange(left_, {})) end_messages(member, why);
+  for (auto next = leaving_.begin(); next != leaving_.end();) {
+    const auto place = next++;
+    Member& leaver = place->second;
+    if (leaver.why_left) end_messages(leaver, *leaver.why_left);
+    leaver.why_left.reset();
+    if (!leaver.waits_for_verdict()) leaving_.erase(place);
+  }
   for (auto next = members_.begin(); next != members_.end();) {
     const auto place = next++;  // who cannot say so leaves
     Member& member = place->second;
@@ -228,6 +264,7 @@ void MatchGroup::tell_first(const Member& member, Id id, LetterKind kind, const 
   const Collective& collective = collective_of(*member.request);
   LetterWriter letter;
   letter.value(kind).value(id).value(collective.id()).value(error.kind()).text(error.text());
+  letter.value(member.choice);
   letters_.write(collective.members().front(), *member.job, letter);
 }
 
@@ -237,8 +274,10 @@ void MatchGroup::read_verdict(LetterReader& letter) {
   const auto kind = letter.value<ErrorKind>();
   const std::string why = letter.text();
   if (place == members_.end()) {
-    if (const auto left = parting_.extract(id); left && kind == ErrorKind::none)
-      left.mapped()->close();
+    const auto left = leaving_.find(id);
+    if (left == leaving_.end() || !left->second.waits_for_verdict()) return;
+    if (kind == ErrorKind::none) left->second.part->close();
+    left->second.part.reset();
     return;
   }
   if (kind == ErrorKind::none) return complete(place);
@@ -269,6 +308,7 @@ void MatchGroup::complete(Members::iterator place) {
 // The others have theirs where all had agreed, and hear that ours are gone.
 void MatchGroup::end_messages(Member& member, const Error& why) {
   for (const auto& end : member.ends) end->close();
+  member.ends.clear();
   if (!member.matching) return;
   for (const auto& message : member.messages) {
     if (member.matching->open.count(message.get()) == 0) {
@@ -279,22 +319,18 @@ void MatchGroup::end_messages(Member& member, const Error& why) {
       sender_.give_up(*message, *member.matching, why);
     }
   }
-}
-
-void MatchGroup::part_with(Id id, Member& leaver) {
-  if (leaver.agreed)
-    leaver.part->close();
-  else if (leaver.told)
-    parting_[id] = std::move(leaver.part);
+  member.messages.clear();
+  member.matching.reset();
 }
 
 void MatchGroup::withdraw(MatchedRequest& request, const Error& why) {
   const auto place = find(request);
   if (place == members_.end()) return;
-  base::log::failures_in([&] { tell_first(place->second, place->first, LetterKind::leave, why); });
-  part_with(place->first, place->second);
-  left_.emplace_back(std::move(place->second), why);
-  members_.erase(place);
+  Member& leaver = place->second;
+  base::log::failures_in([&] { tell_first(leaver, place->first, LetterKind::leave, why); });
+  if (leaver.agreed) leaver.part->close();
+  leaver.why_left = why;
+  leaving_.insert(members_.extract(place));
 }
 
 MatchGroup::Members::iterator MatchGroup::find(const MatchedRequest& request) {

@@ -4,6 +4,7 @@
 //   member    Join     -> member 0   what it brings
 //   member 0  Choice   -> member     how the collective is carried out, when all have joined
 //   member    Ready    -> member 0   its messages to others are matched, or why not
+//   member 0  Choice   -> member     another one, if it cannot be carried out; or
 //   member 0  Verdict  -> member     all are ready; or the one reason why it fails on all
 //   member    Leave    -> member 0   it has given up: so do all
 //
@@ -14,8 +15,8 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/collective.hpp"
@@ -49,22 +50,30 @@ class MatchGroup final : public MatchSide {
   struct Member {
     MatchedRequest* request = nullptr;
     std::shared_ptr<MatchJob> job;
-    std::unique_ptr<CollectiveOffer> offer;  // until the choice
-    std::unique_ptr<CollectivePart> part;    // since then
+    std::unique_ptr<CollectiveOffer> offer;
+    std::uint32_t choice = 0;              // the number of the newest one
+    std::unique_ptr<CollectivePart> part;  // of that one
     std::vector<std::unique_ptr<MatchedRequest>> messages;
     std::shared_ptr<MatchJob> matching;                  // of the messages
     std::vector<std::unique_ptr<transport::Plan>> ends;  // of the messages, until the plan has them
     bool told = false;                                   // that it is ready
     bool agreed = false;                                 // all are
+    std::optional<base::Error> why_left;                 // its messages are still to be given up
+
+    // When it had told that it is ready, and left: if the others have agreed, they use what it has
+    // shared with them; else they never will.
+    bool waits_for_verdict() const noexcept { return told && !agreed && part; }
   };
   struct Seat {
     int process = -1;  // world rank; -1: it has not joined
     Id id = 0;         // the member's number for it
-    transport::WireRecord told;
   };
   struct Table {
-    std::vector<Seat> seats;  // by rank
+    std::vector<Seat> seats;                  // by rank
+    std::vector<transport::WireRecord> told;  // by rank
     std::size_t joined = 0, ready = 0;
+    std::uint32_t number = 0;      // of the choices so far
+    transport::WireRecord choice;  // the newest one
   };
   using Members = std::map<Id, Member>;
 
@@ -72,24 +81,21 @@ class MatchGroup final : public MatchSide {
 
   void tell_first(const Member& member, Id id, LetterKind kind, const base::Error& error);
   Table* find_table(int rank, const Key& key);
-  void choose(const Key& key, Table& table);
+  void choose(const Key& key, Table& table, const base::Error* failed);
   void conclude(const Key& key, const base::Error& error);
+  void prepare(Member& member, const transport::WireRecord& choice);
   void match_messages(Member& member);
   void post_message(MatchedRequest& message, const std::shared_ptr<MatchJob>& job);
   void end_messages(Member& member, const base::Error& why);
   void complete(Members::iterator place);
-  void part_with(Id id, Member& leaver);
   Members::iterator find(const MatchedRequest& request);
 
   MatchSender& sender_;
   MatchReceiver& receiver_;
   Members members_;  // of this process, by their own numbers
-  // Whose messages are to be given up: not in withdraw(), as giving up a request may give no other
-  // an outcome.
-  std::vector<std::pair<Member, base::Error>> left_;
-  // Of members that left when they had told that they are ready, until their verdict: if the others
-  // have agreed, they use what this one has shared with them; else they never will.
-  std::map<Id, std::unique_ptr<CollectivePart>> parting_;
+  // Those that have given up. Their messages are given up in turn, but not in withdraw(): giving up
+  // a request may give no other an outcome, nor take memory.
+  Members leaving_;
   std::map<Key, Table> tables_;  // of groups whose member 0 is this process
 };
 

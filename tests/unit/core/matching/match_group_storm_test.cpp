@@ -46,6 +46,11 @@ class NoPlan final : public transport::Plan {
   std::vector<std::unique_ptr<transport::Plan>> ends_;
 };
 
+struct Chosen {
+  std::uint32_t number;
+  bool again;  // another one had been chosen before
+};
+
 // What has become of the parts of one choice. Where somebody has a plan, it uses what the others
 // share with it: nobody's part has ended without a word.
 struct Parts {
@@ -54,6 +59,8 @@ struct Parts {
 std::map<std::uint32_t, Parts> parts_of;  // by the number of the choice
 std::uint32_t choices = 0;
 bool no_memory_for_a_plan = false;  // for the next one
+// So many of the next parts cannot be prepared: of first choices, and of those after a failed one.
+unsigned parts_to_fail[2] = {0, 0};
 
 // Each member sends to each of the others, twice.
 class AllToAll final : public CollectivePart {
@@ -92,7 +99,10 @@ class OfficeOffer final : public CollectiveOffer {
   }
   std::unique_ptr<CollectivePart> prepare(const transport::WireRecord& choice) override {
     LetterReader letter(choice);
-    return std::make_unique<AllToAll>(rank_, parts_of[letter.value<std::uint32_t>()]);
+    const auto [number, again] = letter.value<Chosen>();
+    if (parts_to_fail[again] > 0 && parts_to_fail[again]-- > 0)
+      throw Error(ErrorKind::resources, "no memory for choice " + std::to_string(number));
+    return std::make_unique<AllToAll>(rank_, parts_of[number]);
   }
 
  private:
@@ -111,12 +121,15 @@ class OfficeCollective final : public Collective {
   std::unique_ptr<CollectiveOffer> offer() const override {
     return std::make_unique<OfficeOffer>(rank_, count_);
   }
-  transport::WireRecord choose(std::span<const transport::WireRecord> told) const override {
+  // At the second time, too, as a collective does whose first choice was a direct exchange.
+  transport::WireRecord choose(std::span<const transport::WireRecord> told,
+                               const FailedChoice* failed) const override {
+    if (failed != nullptr && LetterReader(failed->choice).value<Chosen>().again) throw failed->why;
     for (std::size_t rank = 0; rank < told.size(); ++rank) {
       EXPECT_EQ(told[rank].at(0), static_cast<std::byte>(rank));
       if (told[rank].at(1) != told[0].at(1)) throw Error(ErrorKind::truncate, "counts differ");
     }
-    return LetterWriter().value(++choices).take();
+    return LetterWriter().value(Chosen{++choices, failed != nullptr}).take();
   }
 
  private:
@@ -139,7 +152,8 @@ std::unique_ptr<MatchedRequest> collective(int rank, std::uint64_t number, int c
 
 class GroupStorm {
  public:
-  GroupStorm(unsigned seed, bool give_up) : gives_up_(give_up), random_(seed) {
+  GroupStorm(unsigned seed, bool give_up)
+      : gives_up_(give_up), parts_fail_(seed % 2 == 1), random_(seed) {
     for (Clerk* clerk : clerks_) clerk->pigeons.confirms = seed % 3 == 0;
     for (int rank = 0; rank < members; ++rank)
       for (std::uint64_t number = 1; number <= collectives; ++number)
@@ -155,6 +169,7 @@ class GroupStorm {
   // What nobody has by now is matched when all hand it over. Where somebody has it alone, others
   // have given up when all were ready: these hear nothing more.
   void expect_the_rest_to_match() {
+    parts_to_fail[0] = parts_to_fail[1] = 0;
     std::vector<int> had(collectives);
     for (std::size_t i = 0; i < collectives; ++i) had[i] = matched(i);
     for (int rank = 0; rank < members; ++rank) begin_all(rank);
@@ -206,6 +221,7 @@ class GroupStorm {
 
   void act(int what, int rank) {
     Clerk& clerk = *clerks_[rank];
+    for (unsigned& parts : parts_to_fail) parts = parts_fail_ && pick(8) == 0 ? 1 : 0;
     switch (what) {
       case 0:
         return begin(rank, {static_cast<std::size_t>(pick(collectives))});
@@ -259,7 +275,7 @@ class GroupStorm {
       for (Clerk* clerk : clerks_) clerk->matcher->drive();
   }
 
-  const bool gives_up_;
+  const bool gives_up_, parts_fail_;
   std::mt19937 random_;
   Office office_;
   Clerk zero_{0, members, office_}, one_{1, members, office_}, two_{2, members, office_};
@@ -326,6 +342,37 @@ TEST(MatchGroup, AMemberWithoutMemoryForItsPlanClosesWhatOthersUse) {
   EXPECT_EQ(jobs[0]->error->kind(), ErrorKind::resources);
   EXPECT_TRUE(requests[1]->matched() && requests[2]->matched());
   EXPECT_EQ(zero.pigeons.closed, 8) << "two messages from and to each of the others";
+}
+
+// A choice that a member cannot carry out is followed by another, on all; the last one by its
+// reason.
+TEST(MatchGroup, WhatAMemberCannotCarryOutIsChosenAnew) {
+  for (const auto& [first, again] : {std::pair{1u, 0u}, {3u, 0u}, {1u, 1u}, {2u, 3u}}) {
+    SCOPED_TRACE(std::to_string(first) + " and " + std::to_string(again));
+    Office office;
+    Clerk zero(0, members, office), one(1, members, office), two(2, members, office);
+    Clerk* const clerks[] = {&zero, &one, &two};
+    std::vector<std::unique_ptr<MatchedRequest>> requests;
+    std::vector<std::shared_ptr<MatchJob>> jobs;
+    for (int rank = 0; rank < members; ++rank) {
+      requests.push_back(collective(rank, 11));
+      jobs.push_back(clerks[rank]->begin({requests.back().get()}));
+    }
+    parts_to_fail[0] = first;
+    parts_to_fail[1] = again;
+    const std::uint32_t before = choices;
+    for (int round = 0; round < 30; ++round)
+      for (Clerk* clerk : clerks) clerk->matcher->drive();
+    parts_to_fail[0] = parts_to_fail[1] = 0;
+    EXPECT_EQ(choices - before, 2u);
+    for (std::size_t rank = 0; rank < members; ++rank) {
+      ASSERT_TRUE(jobs[rank]->finished);
+      EXPECT_EQ(requests[rank]->matched(), again == 0);
+      if (again == 0) continue;
+      EXPECT_EQ(jobs[rank]->error->kind(), ErrorKind::resources);
+      EXPECT_EQ(jobs[rank]->error->text(), "no memory for choice " + std::to_string(choices));
+    }
+  }
 }
 
 // A member dies between its Join and the verdict: the others hear of it by themselves.
