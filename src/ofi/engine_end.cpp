@@ -20,12 +20,14 @@ OfiEngine::~OfiEngine() {
     list(*end);
   }
   end_with_others();
-  const auto seen = deferred_.statistics();
-  base::log::info(
-      fmt::format("ofi ({}): {} starts posted, {} of them waited for entries, at "
-                  "most {} entries of {} at once; {} starts carried out without",
-                  fabric_.provider(), seen.posted, seen.throttled, seen.most_in_use,
-                  options_.entries, taken_over_));
+  base::log::failures_in([&] {
+    const auto seen = deferred_.statistics();
+    base::log::info(
+        fmt::format("ofi ({}): {} starts posted, {} of them waited for entries, at "
+                    "most {} entries of {} at once; {} starts carried out without",
+                    fabric_.provider(), seen.posted, seen.throttled, seen.most_in_use,
+                    options_.entries, taken_over_));
+  });
   fabric_.close_endpoint();
   ends_.clear();
 }

@@ -115,6 +115,7 @@ class End : public plan::ReadyItem<End> {
   protocol::Epoch issued = 0;
   std::uint64_t sent = 0;      // what a notice tells: see there
   bool closing = false;        // our end is closed
+  bool abandoned = false;      // it has never been matched: no notice of the peer's need come
   bool poisoned = false;       // nothing is issued any more
   bool told = false;           // our notice has been made
   bool owes_notice = false;    // and waits until MPI brings nothing for us

@@ -75,10 +75,13 @@ void ProxyEngine::enroll(const std::shared_ptr<End>& end, int gpu) {
   }
 }
 
+// The peer may have closed its end before, and our answer to that be under way: then MPI has a part
+// of this one, which goes when that has left.
 void ProxyEngine::destroy(End& end) noexcept {
   const std::lock_guard lock(progress_lock_);
-  end.free_requests();
-  forget(end);
+  end.closing = end.abandoned = end.told = true;
+  end.owes_notice = false;
+  destroy_if_over(end);
 }
 
 void ProxyEngine::forget(End& end) noexcept {
@@ -308,14 +311,15 @@ void ProxyEngine::give_up(End& end, protocol::Epoch first) noexcept {
   }
 }
 
-// Both halves are gone and MPI holds nothing: forget the end.
+// Both halves are gone and MPI holds nothing: forget the end. The tag of one that was abandoned is
+// not used again: what its peer may have sent under it nobody knows.
 void ProxyEngine::destroy_if_over(End& end) noexcept {
   if (!end.closing || end.owes_notice || end.last_notice.under_way || end.query.under_way ||
-      end.closed.load(std::memory_order_relaxed) == 0)
+      (end.closed.load(std::memory_order_relaxed) == 0 && !end.abandoned))
     return;
   if (end.any_active()) return;
   end.free_requests();
-  end.give_back(tags_);
+  if (!end.abandoned) end.give_back(tags_);
   forget(end);
 }
 

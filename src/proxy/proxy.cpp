@@ -35,8 +35,13 @@ class ProxyOffer final : public transport::Offer {
   ProxyOffer(ProxyEngine& engine, const transport::Message& send) : engine_(engine), send_(send) {}
   transport::WireRecord record() const override { return {}; }
   std::unique_ptr<transport::Plan> connect(std::span<const std::byte> answer) override {
-    return std::make_unique<ProxyPlan>(
-        engine_, engine_.add_sender(send_, transport::from_wire<AnswerRecord>(answer)));
+    auto end = engine_.add_sender(send_, transport::from_wire<AnswerRecord>(answer));
+    try {
+      return std::make_unique<ProxyPlan>(engine_, end);
+    } catch (...) {
+      engine_.destroy(*end);
+      throw;
+    }
   }
 
  private:

@@ -21,6 +21,8 @@ int Tags::take(int source) {
             "proxy: all {} tags of the MPI library are taken by matched receives from rank {}: "
             "free requests that are no longer needed on both ends",
             last_ - first + 1, source));
+  const auto given_out = static_cast<std::size_t>(tags.next - first + 1);
+  if (tags.free.capacity() < given_out) tags.free.reserve(2 * given_out);
   return tags.next++;
 }
 

@@ -14,15 +14,15 @@ class Tags {
 
   static constexpr int first = 1;  // the one before is that of notices
 
-  int take(int source);  // throws Error(resources) when all are in use
-  void give_back(int source, int tag) {
+  int take(int source);  // throws Error(resources) when all are in use, std::bad_alloc
+  void give_back(int source, int tag) noexcept {
     sources_[static_cast<std::size_t>(source)].free.push_back(tag);
   }
 
  private:
   struct TagSource {
     int next = first;
-    std::vector<int> free;
+    std::vector<int> free;  // has room for all that are out
   };
   int last_;
   std::vector<TagSource> sources_;

@@ -73,14 +73,11 @@ void MatchGroup::read_join(int rank, LetterReader& letter) {
   const auto members = letter.value<std::size_t>();
   const auto told = letter.bytes();
   Table& table = tables_[key];
-  if (table.seats.empty()) {
-    table.seats.resize(members);
-    table.told.resize(members);
-  }
+  if (table.seats.empty()) table.seats.resize(members);
   if (member >= table.seats.size()) throw Error(ErrorKind::internal, "a member of no rank");
+  Seat seat{rank, id, {told.begin(), told.end()}};
+  table.seats[member] = std::move(seat);
   ++table.joined;  // who joins again has left before
-  table.seats[member] = {rank, id};
-  table.told[member].assign(told.begin(), told.end());
   if (table.joined == table.seats.size()) choose(key, table, nullptr);
 }
 
@@ -91,11 +88,13 @@ void MatchGroup::choose(const Key& key, Table& table, const Error* failed) {
     return conclude(key, Error(ErrorKind::not_matched, "member 0 has left"));
   try {
     const Collective& collective = collective_of(*own->second.request);
+    std::vector<transport::WireRecord> told;
+    for (const Seat& seat : table.seats) told.push_back(seat.told);
     if (failed == nullptr) {
-      table.choice = collective.choose(table.told, nullptr);
+      table.choice = collective.choose(told, nullptr);
     } else {
       const FailedChoice before{std::move(table.choice), *failed};
-      table.choice = collective.choose(table.told, &before);
+      table.choice = collective.choose(told, &before);
     }
     ++table.number;
     table.ready = 0;

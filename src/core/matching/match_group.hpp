@@ -67,10 +67,10 @@ class MatchGroup final : public MatchSide {
   struct Seat {
     int process = -1;  // world rank; -1: it has not joined
     Id id = 0;         // the member's number for it
+    transport::WireRecord told;
   };
   struct Table {
-    std::vector<Seat> seats;                  // by rank
-    std::vector<transport::WireRecord> told;  // by rank
+    std::vector<Seat> seats;  // by rank
     std::size_t joined = 0, ready = 0;
     std::uint32_t number = 0;      // of the choices so far
     transport::WireRecord choice;  // the newest one
