@@ -32,6 +32,7 @@ constexpr std::uint64_t slots_limit =
     std::min<std::uint64_t>(65535, (std::uint64_t{1} << PENSTOCK_FLAG_BITS) - 1);
 constexpr std::uint64_t blocks_limit = 1024;
 constexpr std::uint64_t node_ranks_limit = 1 << 20;
+constexpr std::uint64_t groups_limit = 1024;
 constexpr std::uint64_t waits_limit = 100;  // a device runs 128 kernels beside each other
 constexpr std::uint64_t entries_limit = 65536;
 constexpr std::uint64_t counter_limits[2] = {16, std::uint64_t{1} << 47};
@@ -202,6 +203,8 @@ std::vector<Variable> variables() {
       on_or_off("PENSTOCK_GPU_AWARE_MPI", &S::gpu_aware_mpi),
       whole_number("PENSTOCK_QUEUE_STAGING", &S::queue_staging, 0, staging_limit, bytes),
       text("PENSTOCK_COLL", &S::collective_algorithms, "as the library chooses"),
+      whole_number("PENSTOCK_COLL_GROUPS", &S::collective_groups, 1, groups_limit),
+      text("PENSTOCK_TUNE", &S::tuning_file, "none"),
       whole_number("PENSTOCK_NODE_RANKS", &S::node_ranks, 0, node_ranks_limit),
       choice("PENSTOCK_LOG", level_names, &S::log_level),
       text("PENSTOCK_LOG_FILE", &S::log_file, "standard error"),

@@ -77,6 +77,8 @@ struct Settings {
   // PENSTOCK_QUEUE_STAGING: pinned memory of a queue for enqueued messages in memory of a GPU.
   std::size_t queue_staging = std::size_t{64} << 20;
   std::string collective_algorithms;  // PENSTOCK_COLL: "allreduce:doubling,alltoall:pairwise"
+  std::string tuning_file;            // PENSTOCK_TUNE: which algorithm is fastest where
+  unsigned collective_groups = 4;     // PENSTOCK_COLL_GROUPS: groups or leaders of a node at most
   // PENSTOCK_NODE_RANKS: so many ranks of a host that follow each other are one node to
   // collectives; 0: all of them.
   unsigned node_ranks = 0;

@@ -29,16 +29,16 @@ constexpr Algorithm allgathers[] = {
     {"dissemination", always, dissemination_allgather},
 };
 constexpr Algorithm alltoalls[] = {
-    {"pairwise", always, pairwise_alltoall},
+    {"pairwise", always, pairwise_alltoall, &Shape::batch},
     {"nonblocking", always, nonblocking_alltoall},
     {"hierarchical", even_nodes, hierarchical_alltoall},
-    {"multileader", even_leaders, multileader_alltoall},
+    {"multileader", even_leaders, multileader_alltoall, &Shape::leader},
     {"node-aware", even_nodes, node_aware_alltoall},
-    {"locality-aware", even_groups, locality_aware_alltoall},
-    {"multileader-locality", even_leaders, multileader_locality_alltoall},
+    {"locality-aware", even_groups, locality_aware_alltoall, &Shape::group},
+    {"multileader-locality", even_leaders, multileader_locality_alltoall, &Shape::leader},
 };
 constexpr Algorithm alltoallvs[] = {
-    {"pairwise", always, pairwise_alltoallv},
+    {"pairwise", always, pairwise_alltoallv, &Shape::batch},
     {"nonblocking", always, nonblocking_alltoallv},
 };
 constexpr Algorithm allreduces[] = {
@@ -75,6 +75,24 @@ std::span<const Algorithm> algorithms(CollectiveKind collective) {
       break;
   }
   return neighbor_alltoalls;
+}
+
+std::string_view direct_name(CollectiveKind collective) noexcept {
+  switch (collective) {
+    case CollectiveKind::allreduce:
+      return "one-shot";
+    case CollectiveKind::bcast:
+    case CollectiveKind::reduce:
+    case CollectiveKind::neighbor_alltoall:
+    case CollectiveKind::neighbor_alltoallv:
+      return "";  // who has nothing to send back is not waited for
+    default:
+      return "direct";
+  }
+}
+
+bool is_direct(CollectiveKind collective, std::string_view name) noexcept {
+  return !name.empty() && name == direct_name(collective);
 }
 
 Choice choose(CollectiveKind collective, std::string_view name, const Shape& shape) {

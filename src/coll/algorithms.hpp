@@ -46,10 +46,16 @@ struct Algorithm {
   std::string_view name;
   base::Verdict (*serves)(const Shape& shape);
   Schedule (*schedule)(const Shape& shape, int rank);
+  int Shape::*width = nullptr;  // the one of the shape's numbers that it has
 };
 
 // The first one is flat: it serves wherever the ranks are.
 std::span<const Algorithm> algorithms(CollectiveKind collective);
+
+// Beside these, that of the direct exchange (coll/direct_exchange.hpp); empty: it does not serve
+// that collective.
+std::string_view direct_name(CollectiveKind collective) noexcept;
+bool is_direct(CollectiveKind collective, std::string_view name) noexcept;
 
 struct Choice {
   const Algorithm& algorithm;

@@ -8,10 +8,13 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "coll/direct_exchange.hpp"
 #include "coll/placement.hpp"
 #include "coll/scheduled_plan.hpp"
 #include "coll/selection.hpp"
+#include "coll/tuning.hpp"
+#include "coll/widths.hpp"
 #include "core/library.hpp"
 #include "core/matching/letter.hpp"
 #include "group/identity_hash.hpp"
@@ -162,6 +165,54 @@ void place_ranks(Shape& shape, const std::vector<Told>& told) {
   }
 }
 
+void require_all_fitting(const std::vector<Told>& told) {
+  for (std::size_t rank = 0; rank < told.size(); ++rank) {
+    if (!told[rank].refusal.empty())
+      throw Error(told[rank].refusal_kind, fmt::format("rank {}: {}", rank, told[rank].refusal));
+    require_alike(told.front(), told[rank], rank);
+  }
+  const CollectiveKind kind = told.front().kind;
+  if (kind == CollectiveKind::alltoallv) require_fitting(told);
+  if (is_of_neighbors(kind)) require_fitting_edges(told);
+}
+
+// `shape`: member 0's.
+Situation situation_of(Shape shape, const std::vector<Told>& told,
+                       const std::vector<DirectTold>& direct) {
+  core::Library& library = core::Library::require();
+  place_ranks(shape, told);
+  give_widths(shape, static_cast<int>(library.settings().collective_groups));
+  const bool is_fastest = std::all_of(direct.begin(), direct.end(),
+                                      [](const DirectTold& each) { return each.is_fastest; });
+  return {.collective = told.front().kind,
+          .shape = std::move(shape),
+          .on_gpu = told.front().on_gpu,
+          .direct = can_connect(direct, library.transports()),
+          .is_fastest_directly = is_fastest};
+}
+
+Selection select(const Situation& situation, const std::string& forced) {
+  if (!forced.empty()) return select(situation, forced, "");
+  const TuningKey key = tuning_key(situation.collective, situation.on_gpu, situation.shape);
+  return select(situation, "", tuning_of_library().wish(key));
+}
+
+WireRecord choice_of(const Selection& selection, CollectiveKind kind,
+                     const std::vector<DirectTold>& direct) {
+  core::LetterWriter letter;
+  if (selection.algorithm == nullptr) {
+    letter.text(direct_name(kind));
+    write_direct(direct, letter);
+    return letter.take();
+  }
+  const Shape& shape = selection.shape;
+  letter.text(selection.algorithm->name);
+  letter.value(shape.group).value(shape.leader).value(shape.batch);
+  letter.bytes(std::as_bytes(std::span(shape.node)));
+  letter.bytes(std::as_bytes(std::span(shape.index)));
+  return letter.take();
+}
+
 class Part final : public core::CollectivePart {
  public:
   Part(const Algorithm& algorithm, const Shape& shape, int rank, const Arguments& arguments)
@@ -305,28 +356,13 @@ WireRecord CollectiveCall::choose(std::span<const WireRecord> records,
     direct.push_back(read_direct(letter));
   }
   try {
-    for (std::size_t rank = 0; rank < told.size(); ++rank) {
-      if (!told[rank].refusal.empty())
-        throw Error(told[rank].refusal_kind, fmt::format("rank {}: {}", rank, told[rank].refusal));
-      require_alike(told.front(), told[rank], rank);
-    }
-    if (arguments_.kind == CollectiveKind::alltoallv) require_fitting(told);
-    if (is_of_neighbors(arguments_.kind)) require_fitting_edges(told);
-    core::LetterWriter letter;
-    const base::Verdict verdict =
-        failed != nullptr
-            ? base::refused(failed->why.what())
-            : choose_direct(arguments_.kind, direct, core::Library::require().transports(), letter);
-    if (verdict.yes) return letter.take();
-    const std::string& wished = told.front().algorithm;
-    if (is_direct(arguments_.kind, wished)) refuse_algorithm(arguments_.kind, wished, verdict.why);
-    Shape shape = this->shape();
-    place_ranks(shape, told);
-    const Algorithm& algorithm = select(arguments_.kind, wished, shape, told.front().on_gpu);
-    letter.text(algorithm.name);
-    letter.bytes(std::as_bytes(std::span(shape.node)));
-    letter.bytes(std::as_bytes(std::span(shape.index)));
-    return letter.take();
+    require_all_fitting(told);
+    Situation situation = situation_of(shape(), told, direct);
+    if (failed != nullptr) situation.direct = base::refused(failed->why.what());
+    const Selection selection = select(situation, told.front().algorithm);
+    if (base::log::enabled(base::LogLevel::info))
+      base::log::info(label() + ": " + describe(selection, situation));
+    return choice_of(selection, arguments_.kind, direct);
   } catch (const Error& error) {
     throw Error(error.kind(), fmt::format("{} cannot be matched: {}", label(), error.text()));
   }
@@ -337,9 +373,12 @@ std::unique_ptr<core::CollectivePart> CollectiveCall::Offer::prepare(const WireR
   const std::string name = letter.text();
   if (is_direct(arguments_.kind, name)) return direct_.connect(letter);
   Shape shape = call_.shape();
+  shape.group = letter.value<int>();
+  shape.leader = letter.value<int>();
+  shape.batch = letter.value<int>();
   shape.node = numbers_of<int>(letter.bytes());
   shape.index = numbers_of<int>(letter.bytes());
-  return std::make_unique<Part>(select(arguments_.kind, name, shape, arguments_.gpu >= 0), shape,
+  return std::make_unique<Part>(coll::choose(arguments_.kind, name, shape).algorithm, shape,
                                 call_.rank(), arguments_);
 }
 

@@ -30,8 +30,10 @@ struct Arguments {
   std::vector<Block> sends, receives;      // as in Shape
   std::vector<int> destinations, sources;  // as in Shape
   Combination combination;
-  std::string algorithm;  // the only one that may be taken; empty: any
-  std::string refusal;    // empty: there is none
+  std::string algorithm;  // the only one that may be taken, as a wish; empty: any
+  // The file of PENSTOCK_TUNE names the direct exchange for as many ranks; known at the match.
+  bool tuned_directly = false;
+  std::string refusal;  // empty: there is none
   base::ErrorKind refusal_kind = base::ErrorKind::none;
   std::shared_ptr<const group::Communicator> communicator;
   std::vector<int> members;  // ranks in MPI_COMM_WORLD

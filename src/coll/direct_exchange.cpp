@@ -78,8 +78,8 @@ class DirectPart final : public core::CollectivePart {
   std::unique_ptr<transport::Plan> plan_;
 };
 
-bool is_wished(const Arguments& arguments, const GroupMessage& message) {
-  return arguments.algorithm.empty() ? is_fastest_directly(message)
+bool is_wished(const Arguments& arguments, bool is_fastest) {
+  return arguments.algorithm.empty() ? is_fastest || arguments.tuned_directly
                                      : is_direct(arguments.kind, arguments.algorithm);
 }
 
@@ -92,33 +92,14 @@ bool has_place(const Arguments& arguments) {
 
 }  // namespace
 
-std::string_view direct_name(CollectiveKind kind) noexcept {
-  switch (kind) {
-    case CollectiveKind::allreduce:
-      return "one-shot";
-    case CollectiveKind::bcast:
-    case CollectiveKind::reduce:
-    case CollectiveKind::neighbor_alltoall:
-    case CollectiveKind::neighbor_alltoallv:
-      return "";  // who has nothing to send back is not waited for
-    default:
-      return "direct";
-  }
-}
-
-bool is_direct(CollectiveKind kind, std::string_view algorithm) noexcept {
-  return !algorithm.empty() && algorithm == direct_name(kind);
-}
-
 DirectTold read_direct(core::LetterReader& letter) {
-  DirectTold told{letter.text(), letter.text(), {}};
+  DirectTold told{letter.text(), letter.text(), letter.value<bool>(), {}};
   const auto record = letter.bytes();
   told.record.assign(record.begin(), record.end());
   return told;
 }
 
-base::Verdict choose_direct(CollectiveKind kind, const std::vector<DirectTold>& told,
-                            const core::Transports& transports, core::LetterWriter& choice) {
+base::Verdict can_connect(const std::vector<DirectTold>& told, const core::Transports& transports) {
   std::vector<transport::WireRecord> records;
   for (std::size_t rank = 0; rank < told.size(); ++rank) {
     if (told[rank].transport.empty())
@@ -132,16 +113,22 @@ base::Verdict choose_direct(CollectiveKind kind, const std::vector<DirectTold>& 
     if (entry.transport->name() == told.front().transport)
       if (const auto verdict = entry.transport->can_connect_group(records); !verdict.yes)
         return verdict;
-  choice.text(direct_name(kind));
-  for (const auto& record : records) choice.bytes(record);
   return base::accepted();
+}
+
+void write_direct(const std::vector<DirectTold>& told, core::LetterWriter& choice) {
+  for (const DirectTold& each : told) choice.bytes(each.record);
 }
 
 DirectOffer::DirectOffer(const Arguments& arguments, const core::Transports& transports)
     : kind_(arguments.kind), members_(arguments.members.size()) {
   if (!arguments.refusal.empty() || direct_name(kind_).empty()) return;
   const GroupMessage message = message_of(arguments);
-  if (!is_wished(arguments, message)) return;
+  is_fastest_ = is_fastest_directly(message);
+  if (!is_wished(arguments, is_fastest_)) {
+    why_not_ = "it is not offered, as others are expected to be faster";
+    return;
+  }
   if (!has_place(arguments)) {
     why_not_ = "it has no memory, and may be on queues of the host or of a GPU";
     return;
@@ -164,7 +151,7 @@ void DirectOffer::open(const GroupMessage& message, const core::Transports::Entr
 }
 
 void DirectOffer::tell(core::LetterWriter& letter) const {
-  letter.text(transport_).text(why_not_);
+  letter.text(transport_).text(why_not_).value(is_fastest_);
   letter.bytes(offer_ ? offer_->record() : transport::WireRecord());
 }
 

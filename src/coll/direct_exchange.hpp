@@ -16,22 +16,20 @@
 
 namespace penstock::coll {
 
-// Its name among the collective's algorithms; empty: it does not serve that collective.
-std::string_view direct_name(CollectiveKind kind) noexcept;
-bool is_direct(CollectiveKind kind, std::string_view algorithm) noexcept;
-
 // What a member tells of its offer.
 struct DirectTold {
   std::string transport;  // empty: there is none
   std::string why_not;
+  bool is_fastest = false;  // it is expected to be
   transport::WireRecord record;
 };
 DirectTold read_direct(core::LetterReader& letter);
-// Writes the choice, if all members have offered it over one transport.
-base::Verdict choose_direct(CollectiveKind kind, const std::vector<DirectTold>& told,
-                            const core::Transports& transports, core::LetterWriter& choice);
+// Whether all members have offered it over one transport.
+base::Verdict can_connect(const std::vector<DirectTold>& told, const core::Transports& transports);
+// The choice, behind the name.
+void write_direct(const std::vector<DirectTold>& told, core::LetterWriter& choice);
 
-// Made where the program asks for it, or it is expected to be fastest.
+// Made where the program asks for it, it is expected to be fastest, or a file may say that it is.
 class DirectOffer {
  public:
   DirectOffer(const Arguments& arguments, const core::Transports& transports);
@@ -44,6 +42,7 @@ class DirectOffer {
 
   const CollectiveKind kind_;
   const std::size_t members_;
+  bool is_fastest_ = false;
   std::string transport_, why_not_;
   std::unique_ptr<transport::GroupOffer> offer_;
 };

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coll/placement.hpp"
 
-#include <algorithm>
-#include <iterator>
-
-#include "coll/selection.hpp"
+#include "coll/tuning.hpp"
+#include "coll/wish.hpp"
 #include "core/library.hpp"
-#include "core/transports.hpp"
+#include "core/node.hpp"
 #include "device/gpu.hpp"
-#include "group/world.hpp"
 
 namespace penstock::coll {
 
@@ -31,22 +28,6 @@ int gpu_of(const Memory& memory) {
   return gpu;
 }
 
-// The first one of the members that are one node with this process: they share memory with it, and
-// PENSTOCK_NODE_RANKS may cut them into nodes of so many.
-int node_of(const std::vector<int>& members, core::Library& library) {
-  const int self = library.world().rank();
-  std::vector<int> node;
-  std::copy_if(members.begin(), members.end(), std::back_inserter(node), [&](int member) {
-    return member == self || (member >= 0 && library.transports().peer().reaches(member).yes);
-  });
-  std::sort(node.begin(), node.end());
-  const std::size_t size = library.settings().node_ranks;
-  if (size == 0) return node.front();
-  const auto place =
-      static_cast<std::size_t>(std::lower_bound(node.begin(), node.end(), self) - node.begin());
-  return node[place - place % size];
-}
-
 }  // namespace
 
 Arguments placed(Arguments arguments) {
@@ -56,7 +37,10 @@ Arguments placed(Arguments arguments) {
     const auto forced = forced_algorithm(library.settings().collective_algorithms, arguments.kind);
     if (!forced.empty()) arguments.algorithm = forced;
     arguments.gpu = gpu_of(arguments.memory);
-    arguments.node = node_of(arguments.members, library);
+    arguments.node = core::first_of_node(arguments.members, library);
+    if (arguments.algorithm.empty())
+      arguments.tuned_directly = tuning_of_library().has_direct(
+          arguments.kind, arguments.gpu >= 0, static_cast<int>(arguments.members.size()));
   } catch (const Error& error) {
     arguments.refusal = error.text();
     arguments.refusal_kind = error.kind();

@@ -2,14 +2,12 @@
 #include "coll/selection.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <iterator>
-#include <string>
 
 #include "base/error.hpp"
-#include "coll/direct_exchange.hpp"
+#include "coll/widths.hpp"
+#include "coll/wish.hpp"
 
 namespace penstock::coll {
 
@@ -24,7 +22,6 @@ std::string_view fastest(CollectiveKind collective, const Shape& shape, bool on_
   const std::size_t short_allreduce = !on_gpu            ? std::size_t{16} << 10
                                       : shape.ranks <= 2 ? std::size_t{16} << 20
                                                          : std::size_t{256} << 10;
-  constexpr int few_ranks = 8;
   switch (collective) {
     case CollectiveKind::allreduce:
       return shape.bytes() <= short_allreduce ? "doubling" : "two-shot";
@@ -38,70 +35,93 @@ std::string_view fastest(CollectiveKind collective, const Shape& shape, bool on_
   }
 }
 
-std::string names_of(CollectiveKind collective) {
-  std::string names;
-  for (const Algorithm& each : algorithms(collective))
-    names += (names.empty() ? "" : ", ") + std::string(each.name);
-  if (const auto direct = direct_name(collective); !direct.empty())
-    names += ", " + std::string(direct);
-  return names;
+Shape widened(Shape shape, const Algorithm& algorithm, int width) {
+  if (width > 0 && algorithm.width != nullptr) shape.*algorithm.width = width;
+  return shape;
 }
 
-}  // namespace
-
-const Algorithm& select(CollectiveKind collective, std::string_view name, const Shape& shape,
-                        bool on_gpu) {
-  if (name.empty()) return choose(collective, fastest(collective, shape, on_gpu), shape).algorithm;
-  const Choice choice = choose(collective, name, shape);
-  if (choice.wish.yes) return choice.algorithm;
-  refuse_algorithm(collective, name, choice.wish.why);
+// Whether it can be had; then `selection` has it.
+base::Verdict take(const Situation& situation, const Wish& wish, Selection& selection) {
+  if (is_direct(situation.collective, wish.name)) {
+    if (situation.direct.yes) selection = {nullptr, situation.shape, {}};
+    return situation.direct;
+  }
+  for (const Algorithm& each : algorithms(situation.collective)) {
+    if (each.name != wish.name) continue;
+    const Shape shape = widened(situation.shape, each, wish.width);
+    const base::Verdict verdict = each.serves(shape);
+    if (verdict.yes) selection = {&each, shape, {}};
+    return verdict;
+  }
+  return base::refused("there is none of this name");
 }
 
-void refuse_algorithm(CollectiveKind collective, std::string_view name, std::string_view why) {
+[[noreturn]] void refuse(CollectiveKind collective, std::string_view wish, std::string_view why) {
   throw Error(ErrorKind::unsupported,
               fmt::format("algorithm {}: {}; there is {}; without penstock_algorithm and "
                           "PENSTOCK_COLL the library takes one that serves",
-                          name, why, names_of(collective)));
+                          wish, why, names_of(collective)));
 }
 
-namespace {
-
-bool has_algorithm(CollectiveKind collective, std::string_view name) {
-  const auto all = algorithms(collective);
-  return is_direct(collective, name) ||
-         std::any_of(all.begin(), all.end(),
-                     [&](const Algorithm& each) { return each.name == name; });
+Wish require_wish(CollectiveKind collective, std::string_view text) {
+  try {
+    return read_wish(collective, text);
+  } catch (const Error& error) {
+    refuse(collective, text, error.text());
+  }
 }
 
-[[noreturn]] void refuse(std::string_view setting, const std::string& why) {
-  throw Error(ErrorKind::setting, fmt::format("PENSTOCK_COLL='{}' is not valid: {}", setting, why));
+Selection select_forced(const Situation& situation, std::string_view forced) {
+  Selection selection{};
+  const Wish wish = require_wish(situation.collective, forced);
+  if (const auto verdict = take(situation, wish, selection); !verdict.yes)
+    refuse(situation.collective, forced, verdict.why);
+  selection.because = "as it was asked for";
+  return selection;
 }
 
-CollectiveKind collective_named(std::string_view name, std::string_view setting) {
-  const auto found = std::find(std::begin(collective_names), std::end(collective_names), name);
-  if (found == std::end(collective_names))
-    refuse(setting, fmt::format("there is no collective '{}': give pairs as in "
-                                "allreduce:doubling,alltoall:pairwise of {}",
-                                name, fmt::join(collective_names, ", ")));
-  return static_cast<CollectiveKind>(found - std::begin(collective_names));
+Selection select_by_rule(const Situation& situation) {
+  const bool directly = situation.direct.yes && situation.is_fastest_directly;
+  const CollectiveKind collective = situation.collective;
+  if (directly) return {nullptr, situation.shape, "by the built-in rule"};
+  const auto name = fastest(collective, situation.shape, situation.on_gpu);
+  return {&choose(collective, name, situation.shape).algorithm, situation.shape,
+          "by the built-in rule"};
 }
 
 }  // namespace
 
-std::string_view forced_algorithm(std::string_view setting, CollectiveKind collective) {
-  std::string_view forced;
-  for (std::string_view rest = setting; !rest.empty();) {
-    const std::string_view pair = rest.substr(0, rest.find(','));
-    rest.remove_prefix(std::min(rest.size(), pair.size() + 1));
-    const auto colon = std::min(pair.find(':'), pair.size());
-    const CollectiveKind kind = collective_named(pair.substr(0, colon), setting);
-    const std::string_view name = pair.substr(std::min(colon + 1, pair.size()));
-    if (!has_algorithm(kind, name))
-      refuse(setting, fmt::format("{} has no algorithm '{}'; there is {}", name_of(kind), name,
-                                  names_of(kind)));
-    if (kind == collective) forced = name;
+Selection select(const Situation& situation, std::string_view forced, std::string_view tuned) {
+  if (!forced.empty()) return select_forced(situation, forced);
+  if (tuned.empty()) return select_by_rule(situation);
+  Selection selection{};
+  const base::Verdict verdict = take(situation, read_wish(situation.collective, tuned), selection);
+  if (verdict.yes) {
+    selection.because = "by PENSTOCK_TUNE";
+    return selection;
   }
-  return forced;
+  selection = select_by_rule(situation);
+  selection.because += fmt::format(", as {} of PENSTOCK_TUNE does not serve", tuned);
+  return selection;
+}
+
+std::string describe(const Selection& selection, const Situation& situation) {
+  std::string also, not_these;
+  const auto add = [&](std::string_view name, const base::Verdict& verdict) {
+    if (verdict.yes)
+      also += fmt::format("{}{}", also.empty() ? "; also served by " : ", ", name);
+    else
+      not_these += fmt::format("; not {} ({})", name, verdict.why);
+  };
+  for (const Algorithm& each : algorithms(situation.collective))
+    if (&each != selection.algorithm)
+      add(full_name(each, situation.shape), each.serves(situation.shape));
+  const std::string_view direct = direct_name(situation.collective);
+  if (!direct.empty() && selection.algorithm != nullptr) add(direct, situation.direct);
+  return fmt::format(
+      "{}, {}{}{}",
+      selection.algorithm != nullptr ? full_name(*selection.algorithm, selection.shape) : direct,
+      selection.because, also, not_these);
 }
 
 bool is_fastest_directly(const transport::GroupMessage& message) {

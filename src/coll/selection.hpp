@@ -1,28 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
+// Which algorithm a collective takes: member 0 decides it for all.
 #pragma once
 
+#include <string>
 #include <string_view>
 
+#include "base/verdict.hpp"
 #include "coll/algorithms.hpp"
 #include "transport/group.hpp"
 
 namespace penstock::coll {
 
-// The algorithm of that name; "": the one that is expected to be fastest for the shape, in memory
-// of the host or of GPUs. Throws base::Error(unsupported) where there is none of that name, or it
-// does not serve the shape.
-const Algorithm& select(CollectiveKind collective, std::string_view name, const Shape& shape,
-                        bool on_gpu);
+struct Situation {
+  CollectiveKind collective{};
+  Shape shape;  // with the widths that the library chooses
+  bool on_gpu = false;
+  base::Verdict direct;              // whether all members can exchange directly, or why not
+  bool is_fastest_directly = false;  // as all of them expect
+};
 
-// The algorithm that PENSTOCK_COLL names for the collective; "": it names none. Throws
-// base::Error(setting) where it is not such a list.
-std::string_view forced_algorithm(std::string_view setting, CollectiveKind collective);
+struct Selection {
+  const Algorithm* algorithm;  // null: the direct exchange
+  Shape shape;                 // with its width
+  std::string because;
+};
 
-// Throws base::Error(unsupported): what was wished for does not serve.
-[[noreturn]] void refuse_algorithm(CollectiveKind collective, std::string_view name,
-                                   std::string_view why);
+// `forced`: by info or PENSTOCK_COLL; `tuned`: by the file of PENSTOCK_TUNE, where it serves; "":
+// none. Throws base::Error(unsupported) where there is none of the name that is forced, or it does
+// not serve.
+Selection select(const Situation& situation, std::string_view forced, std::string_view tuned);
 
-// Whether the direct exchange is expected to be faster than all of these.
+// For the log: what was selected and why, what would serve as well, and why not the rest.
+std::string describe(const Selection& selection, const Situation& situation);
+
+// Whether the direct exchange is expected to be faster than all algorithms.
 bool is_fastest_directly(const transport::GroupMessage& message);
 
 }  // namespace penstock::coll

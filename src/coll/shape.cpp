@@ -34,6 +34,10 @@ int node_ranks(const Shape& shape) {
   return ranks.empty() || !even ? 0 : ranks.front();
 }
 
+int node_count(const Shape& shape) {
+  return static_cast<int>(ranks_of_nodes(shape).size());
+}
+
 std::vector<int> node_order(const Shape& shape) {
   std::vector<int> order(shape.ranks);
   const int each = node_ranks(shape);

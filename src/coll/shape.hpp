@@ -21,7 +21,7 @@ struct Shape {
   int ranks = 1;
   // Of each rank: its node, and its number among those of its node, both from 0 on.
   std::vector<int> node, index;
-  // Tests alone set these three: the library has 1 of each (docs/collectives.md).
+  // Member 0 decides these three for all.
   int group = 1;   // ranks of a group
   int leader = 1;  // ranks of a leader
   int batch = 1;   // pairs of a rank that are under way at once
@@ -49,6 +49,8 @@ inline Region output(std::size_t length) {
 
 // How many ranks each node has, where all have equally many, else 0.
 int node_ranks(const Shape& shape);
+
+int node_count(const Shape& shape);
 
 // The ranks one node after the other, each by index. Position p stands on node p / node_ranks().
 std::vector<int> node_order(const Shape& shape);

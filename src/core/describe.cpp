@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/run_delay.hpp"
 #include "core/library.hpp"
 #include "core/matching/matcher.hpp"
+#include "core/node.hpp"
 #include "core/transports.hpp"
 #include "device/gpu.hpp"
 #include "group/machine.hpp"
@@ -95,6 +97,9 @@ std::string describe(Library& library, const std::string& version) {
   json["thread_level"] = name_of(world.thread_level());
   json["ranks"] = world.size();
   json["ranks_on_host"] = world.processes_on_host();
+  std::vector<int> ranks(static_cast<std::size_t>(world.size()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  json["first_rank_of_node"] = first_of_node(ranks, library);
   json["host"] = world.host();
   json["processor"] = machine.processor;
   json["cores"] = machine.cores;

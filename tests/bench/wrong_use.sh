@@ -46,7 +46,7 @@ refuses 1 '--rows: 0 is not a whole number of bytes from 1' latency --rows 0
 refuses 1 '--rows: no size is a multiple of a row' latency --rows 256 --sizes 100
 refuses 1 'packed is for messages in --rows' latency --baseline packed
 refuses 1 'mpi-nonblocking knows no --rows' latency --rows 8 --baseline mpi-nonblocking
-refuses 2 'no algorithm dubling; there is two-shot, doubling' allreduce --algorithm dubling
+refuses 2 "no algorithm 'dubling'; there is two-shot, doubling" allreduce --algorithm dubling
 refuses 1 'nccl is not one of --device host' bcast --baseline nccl
 refuses 1 'not in {mpi,mpi-alone,nccl}' bcast --baseline windows
 refuses 1 '12 bytes are no whole number of doubles' reduce --sizes 8,12

@@ -60,7 +60,9 @@ TEST_P(CollectiveBytes, AlltoallGivesEachRankItsBlock) {
 INSTANTIATE_TEST_SUITE_P(Alltoall, CollectiveBytes,
                          ::testing::Values("", "pairwise", "nonblocking", "hierarchical",
                                            "multileader", "node-aware", "locality-aware",
-                                           "multileader-locality", "direct"));
+                                           "multileader-locality", "direct", "pairwise:2",
+                                           "multileader:1", "multileader:2", "locality-aware:2",
+                                           "multileader-locality:2"));
 
 class CollectiveGather : public ::testing::TestWithParam<const char*> {};
 
@@ -155,7 +157,7 @@ TEST_P(CollectiveUneven, AlltoallvGivesEachRankItsBlock) {
       });
 }
 INSTANTIATE_TEST_SUITE_P(Alltoallv, CollectiveUneven,
-                         ::testing::Values("", "pairwise", "nonblocking", "direct"));
+                         ::testing::Values("", "pairwise", "nonblocking", "direct", "pairwise:2"));
 
 TEST(Collectives, ServeReversedAndSplitCommunicators) {
   MPI_Comm reversed, half;

@@ -50,18 +50,21 @@ int thread_level() {
   return contains("PENSTOCK_TRANSPORT", "proxy") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
 }
 
-// PENSTOCK_TEST_ODD_TRANSPORT: what ranks with an odd number use. The library looks inside
-// MPI_Init, so the launcher has to tell which they are.
-void set_odd_transport() {
-  const char* const transport = std::getenv("PENSTOCK_TEST_ODD_TRANSPORT");
-  if (transport == nullptr) return;
-  for (const char* variable : {"PMI_RANK", "OMPI_COMM_WORLD_RANK"})
-    if (const char* own = std::getenv(variable); own != nullptr && std::atoi(own) % 2 == 1)
-      setenv("PENSTOCK_TRANSPORT", transport, 1);
+// PENSTOCK_TEST_ODD_TRANSPORT and PENSTOCK_TEST_ODD_TUNE: what ranks with an odd number have for
+// PENSTOCK_TRANSPORT and PENSTOCK_TUNE. The library looks inside MPI_Init, so the launcher has to
+// tell which they are.
+void set_for_odd_ranks() {
+  for (const std::string setting : {"TRANSPORT", "TUNE"}) {
+    const char* const value = std::getenv(("PENSTOCK_TEST_ODD_" + setting).c_str());
+    if (value == nullptr) continue;
+    for (const char* variable : {"PMI_RANK", "OMPI_COMM_WORLD_RANK"})
+      if (const char* own = std::getenv(variable); own != nullptr && std::atoi(own) % 2 == 1)
+        setenv(("PENSTOCK_" + setting).c_str(), value, 1);
+  }
 }
 
 void initialize(int* argc, char*** argv) {
-  set_odd_transport();
+  set_for_odd_ranks();
   // A hang becomes a report of what waits.
   setenv("PENSTOCK_TIMEOUT", "60", 0);
   if (const int level = thread_level(); level != MPI_THREAD_SINGLE) {

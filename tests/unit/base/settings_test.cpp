@@ -62,6 +62,8 @@ TEST_F(SettingsTest, UnsetAndEmptyVariablesGiveTheDefaults) {
     EXPECT_FALSE(settings.check);
     EXPECT_FALSE(settings.thread_multiple);
     EXPECT_FALSE(settings.gpu_aware_mpi);
+    EXPECT_EQ(settings.tuning_file, "");
+    EXPECT_EQ(settings.collective_groups, 4u);
     EXPECT_EQ(settings.log_level, LogLevel::warn);
     EXPECT_EQ(settings.log_file, "");
     EXPECT_EQ(settings.trace_file, "");
@@ -87,6 +89,8 @@ TEST_F(SettingsTest, ValidValuesAreTaken) {
   set("PENSTOCK_CHECK", "1");
   set("PENSTOCK_THREAD_MULTIPLE", "1");
   set("PENSTOCK_GPU_AWARE_MPI", "1");
+  set("PENSTOCK_TUNE", "tune.json");
+  set("PENSTOCK_COLL_GROUPS", "2");
   set("PENSTOCK_LOG", "debug");
   set("PENSTOCK_LOG_FILE", "log.%p");
   const Settings settings = Settings::from_environment();
@@ -106,6 +110,8 @@ TEST_F(SettingsTest, ValidValuesAreTaken) {
   EXPECT_TRUE(settings.check);
   EXPECT_TRUE(settings.thread_multiple);
   EXPECT_TRUE(settings.gpu_aware_mpi);
+  EXPECT_EQ(settings.tuning_file, "tune.json");
+  EXPECT_EQ(settings.collective_groups, 2u);
   EXPECT_EQ(settings.log_level, LogLevel::debug);
   EXPECT_EQ(settings.log_file, "log.%p");
 }
@@ -139,6 +145,9 @@ TEST_F(SettingsTest, InvalidValuesAreRefusedWithTheValidOnes) {
   }
   for (const char* value : {"0", "1", "-2", "two", "65536"}) {
     EXPECT_NE(refusal("PENSTOCK_SLOTS", value).find("from 2"), std::string::npos);
+  }
+  for (const char* value : {"0", "-1", "1025", "few"}) {
+    EXPECT_NE(refusal("PENSTOCK_COLL_GROUPS", value).find("from 1 to 1024"), std::string::npos);
   }
   for (const char* value : {"-1", "20us", "1000001"}) {
     EXPECT_NE(refusal("PENSTOCK_SPIN_US", value).find("from 0"), std::string::npos);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Which algorithm member 0 selects, with which width, and what the log says of the others.
 #include "coll/selection.hpp"
 
 #include <gtest/gtest.h>
@@ -6,34 +7,130 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "coll/widths.hpp"
+#include "unit/coll/trial.hpp"
 
 namespace penstock::coll {
 namespace {
 
-void expect_refused(const char* setting, const char* words) {
+Situation alltoall(int nodes, int node_ranks, int most_groups = 4) {
+  Situation situation{.collective = CollectiveKind::alltoall,
+                      .shape = placed(nodes, node_ranks, 0),
+                      .on_gpu = false,
+                      .direct = base::refused("rank 1: a test"),
+                      .is_fastest_directly = true};
+  situation.shape.count = 8;
+  give_widths(situation.shape, most_groups);
+  return situation;
+}
+
+std::string name_of(const Selection& selection) {
+  return selection.algorithm != nullptr ? std::string(selection.algorithm->name) : "directly";
+}
+
+TEST(Selection, WhatIsForcedComesBeforeWhatIsTuned) {
+  const Situation situation = alltoall(2, 4);
+  EXPECT_EQ(name_of(select(situation, "node-aware", "pairwise")), "node-aware");
+  EXPECT_EQ(name_of(select(situation, "", "pairwise")), "pairwise");
+  EXPECT_EQ(name_of(select(situation, "", "")), "nonblocking");
+}
+
+TEST(Selection, AWishHasItsWidth) {
+  const Situation situation = alltoall(2, 8);
+  EXPECT_EQ(select(situation, "multileader:4", "").shape.leader, 4);
+  EXPECT_EQ(select(situation, "locality-aware:8", "").shape.group, 8);
+  EXPECT_EQ(select(situation, "", "pairwise:3").shape.batch, 3);
+  EXPECT_EQ(select(situation, "multileader", "").shape.leader, 2);
+}
+
+void expect_refused(const Situation& situation, const char* forced, const char* words) {
   try {
-    forced_algorithm(setting, CollectiveKind::allreduce);
-    ADD_FAILURE() << setting;
+    select(situation, forced, "");
+    ADD_FAILURE() << forced;
   } catch (const base::Error& error) {
-    EXPECT_EQ(error.kind(), base::ErrorKind::setting);
+    EXPECT_EQ(error.kind(), base::ErrorKind::unsupported);
     EXPECT_NE(error.text().find(words), std::string::npos) << error.text();
-    EXPECT_NE(error.text().find("PENSTOCK_COLL"), std::string::npos) << error.text();
   }
 }
 
-TEST(ForcedAlgorithm, IsThatOfItsCollective) {
-  const char* const setting = "allreduce:one-shot,alltoall:pairwise";
-  EXPECT_EQ(forced_algorithm(setting, CollectiveKind::allreduce), "one-shot");
-  EXPECT_EQ(forced_algorithm(setting, CollectiveKind::alltoall), "pairwise");
-  EXPECT_EQ(forced_algorithm(setting, CollectiveKind::alltoallv), "");
-  EXPECT_EQ(forced_algorithm("", CollectiveKind::allreduce), "");
+TEST(Selection, WhatIsForcedAndDoesNotServeIsRefused) {
+  const Situation situation = alltoall(2, 4);
+  expect_refused(situation, "direct", "algorithm direct: rank 1: a test; there is pairwise, ");
+  expect_refused(situation, "doubling", "alltoall has no algorithm 'doubling'; there is pairwise");
+  expect_refused(situation, "multileader:3", "leaders' ranks of 3 do not divide the 4 of a node");
+  expect_refused(situation, "multileader:-1", "no whole number of ranks from 1 on");
+  expect_refused(situation, "multileader:2x", "no whole number of ranks from 1 on");
+  expect_refused(situation, "multileader:", "no whole number of ranks from 1 on");
+  expect_refused(situation, "direct:2", "direct has no width");
 }
 
-TEST(ForcedAlgorithm, OfAnotherCollectiveIsCheckedToo) {
-  expect_refused("alreduce:doubling", "there is no collective 'alreduce'");
-  expect_refused("alltoall:doubling", "alltoall has no algorithm 'doubling'; there is pairwise");
-  expect_refused("allreduce", "allreduce has no algorithm ''");
-  expect_refused(",allreduce:doubling", "there is no collective ''");
+// A file may have been written elsewhere: what cannot serve here is no error.
+TEST(Selection, WhatIsTunedAndDoesNotServeGivesWayToTheRule) {
+  const Situation situation = alltoall(2, 4);
+  for (const char* const tuned : {"multileader:3", "direct"}) {
+    const Selection selection = select(situation, "", tuned);
+    EXPECT_EQ(name_of(selection), "nonblocking");
+    EXPECT_NE(selection.because.find(std::string(tuned) + " of PENSTOCK_TUNE does not serve"),
+              std::string::npos);
+  }
+}
+
+// That all members can exchange directly, for a file, does not say that they expect to gain by it.
+TEST(Selection, TheRuleExchangesDirectlyWhereAllExpectToGain) {
+  Situation situation = alltoall(1, 2);
+  situation.direct = base::accepted();
+  EXPECT_EQ(name_of(select(situation, "", "")), "directly");
+  situation.is_fastest_directly = false;
+  EXPECT_EQ(name_of(select(situation, "", "")), "nonblocking");
+  EXPECT_EQ(name_of(select(situation, "", "direct")), "directly");
+}
+
+TEST(Selection, TheLogSaysWhatServesAndWhyNotTheRest) {
+  Situation situation = alltoall(1, 1);
+  situation.shape.ranks = 3;
+  situation.shape.node = {0, 0, 1};
+  situation.shape.index = {0, 1, 0};
+  const std::string line = describe(select(situation, "", ""), situation);
+  EXPECT_EQ(line.find("nonblocking, by the built-in rule; also served by pairwise:1; not "
+                      "hierarchical (the nodes have from 1 to 2 ranks); not multileader:1 ("),
+            0U)
+      << line;
+  EXPECT_NE(line.find("; not direct (rank 1: a test)"), std::string::npos) << line;
+}
+
+struct Widths {
+  int node_ranks, most_groups, ranks_of_group;
+};
+
+// As many groups as divide a node's ranks, with two at least for each.
+TEST(Selection, GroupsAndLeadersAreAsManyAsANodeAllows) {
+  for (const Widths& each : {Widths{1, 4, 1},
+                             {2, 4, 2},
+                             {3, 4, 3},
+                             {4, 4, 2},
+                             {6, 4, 2},
+                             {7, 4, 7},
+                             {8, 4, 2},
+                             {12, 4, 3},
+                             {16, 4, 4},
+                             {10, 4, 5},
+                             {16, 1, 16},
+                             {16, 1024, 2},
+                             {4, 1, 4}}) {
+    const Shape shape = alltoall(2, each.node_ranks, each.most_groups).shape;
+    EXPECT_EQ(shape.group, each.ranks_of_group) << each.node_ranks;
+    EXPECT_EQ(shape.leader, each.ranks_of_group) << each.node_ranks;
+  }
+  Situation uneven = alltoall(1, 1);
+  uneven.shape.ranks = 3;
+  uneven.shape.node = {0, 0, 1};
+  give_widths(uneven.shape, 4);
+  EXPECT_EQ(uneven.shape.leader, 1);
+}
+
+TEST(Selection, ManyRanksHaveABatch) {
+  EXPECT_EQ(alltoall(1, few_ranks).shape.batch, 1);
+  EXPECT_EQ(alltoall(1, few_ranks + 1).shape.batch, few_ranks);
 }
 
 }  // namespace

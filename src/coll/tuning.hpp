@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What has been measured to be fastest: the file of PENSTOCK_TUNE.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "coll/algorithms.hpp"
+
+namespace penstock::coll {
+
+// Which collectives an entry is for: those of at most so many bytes, everything else being equal.
+struct TuningKey {
+  CollectiveKind collective{};
+  bool on_gpu = false;
+  int ranks = 1, nodes = 1;
+  int node_ranks = 1;     // 0: the nodes differ
+  std::size_t bytes = 0;  // the last, so that entries stand by their bytes
+
+  friend auto operator<=>(const TuningKey&, const TuningKey&) = default;
+};
+
+// `shape`: rank 0's, whose blocks stand for those of all where they differ.
+TuningKey tuning_key(CollectiveKind collective, bool on_gpu, const Shape& shape);
+
+class Tuning {
+ public:
+  Tuning() = default;
+  // Of JSON. Throws base::Error(setting), which says what is wrong with it.
+  explicit Tuning(std::string_view text);
+
+  // What the entry wishes that fits the key; "": there is none.
+  std::string_view wish(const TuningKey& key) const;
+  // Whether an entry has the direct exchange, on any nodes and up to any bytes. A member offers it
+  // then, before it knows of the others: member 0 decides by its own file.
+  bool has_direct(CollectiveKind collective, bool on_gpu, int ranks) const;
+
+ private:
+  std::map<TuningKey, std::string> wishes_;
+};
+
+// That of PENSTOCK_TUNE, read when it is first needed; empty where the variable is. Throws
+// base::Error(setting) that names the file.
+const Tuning& tuning_of_library();
+
+}  // namespace penstock::coll

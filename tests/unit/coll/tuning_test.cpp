@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// The file of PENSTOCK_TUNE: which entry fits, and what is wrong with one.
+#include "coll/tuning.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/error.hpp"
+
+namespace penstock::coll {
+namespace {
+
+std::string entry(const std::string& bytes, const std::string& algorithm,
+                  const std::string& rest = "") {
+  return fmt::format(R"({{"collective": "alltoall", "memory": "host", "ranks": 8, "nodes": 2,
+                          "ranks_a_node": 4, "up_to_bytes": {}, "algorithm": "{}"{}}})",
+                     bytes, algorithm, rest);
+}
+
+std::string file_of(const std::string& entries) {
+  return R"({"measured_on": {"mpi": "any"}, "entries": [)" + entries + "]}";
+}
+
+constexpr TuningKey key{CollectiveKind::alltoall, false, 8, 2, 4, 0};
+
+TuningKey of_bytes(std::size_t bytes) {
+  TuningKey of = key;
+  of.bytes = bytes;
+  return of;
+}
+
+TEST(Tuning, TheSmallestBoundThatHoldsFits) {
+  const Tuning tuning(file_of(entry("4096", "pairwise:2") + "," + entry("64", "multileader:2") +
+                              "," + entry("0", "direct")));
+  EXPECT_EQ(tuning.wish(of_bytes(0)), "direct");
+  EXPECT_EQ(tuning.wish(of_bytes(1)), "multileader:2");
+  EXPECT_EQ(tuning.wish(of_bytes(64)), "multileader:2");
+  EXPECT_EQ(tuning.wish(of_bytes(65)), "pairwise:2");
+  EXPECT_EQ(tuning.wish(of_bytes(4096)), "pairwise:2");
+  EXPECT_EQ(tuning.wish(of_bytes(4097)), "");
+}
+
+TEST(Tuning, AnEntryIsForItsPlaceAlone) {
+  const Tuning tuning(file_of(entry("64", "pairwise")));
+  TuningKey other = key;
+  other.collective = CollectiveKind::allgather;
+  EXPECT_EQ(tuning.wish(other), "");
+  other = key;
+  other.on_gpu = true;
+  EXPECT_EQ(tuning.wish(other), "");
+  for (int TuningKey::*number : {&TuningKey::ranks, &TuningKey::nodes, &TuningKey::node_ranks})
+    for (const int more : {-1, 1}) {
+      other = key;
+      other.*number += more;
+      EXPECT_EQ(tuning.wish(other), "");
+    }
+  EXPECT_EQ(tuning.wish(key), "pairwise");
+  EXPECT_EQ(Tuning().wish(key), "");
+}
+
+TEST(Tuning, SaysWhetherTheDirectExchangeMayBeTaken) {
+  const Tuning tuning(file_of(entry("64", "direct") + "," + entry("128", "pairwise")));
+  EXPECT_TRUE(tuning.has_direct(CollectiveKind::alltoall, false, 8));
+  EXPECT_FALSE(tuning.has_direct(CollectiveKind::alltoall, true, 8));
+  EXPECT_FALSE(tuning.has_direct(CollectiveKind::alltoall, false, 4));
+  EXPECT_FALSE(tuning.has_direct(CollectiveKind::allgather, false, 8));
+  EXPECT_FALSE(
+      Tuning(file_of(entry("64", "pairwise"))).has_direct(CollectiveKind::alltoall, false, 8));
+}
+
+// Of blocks that differ rank 0's stand for all.
+TEST(Tuning, AKeyHasTheMeanOfUnequalBlocks) {
+  Shape shape;
+  shape.ranks = 3;
+  shape.node = {0, 0, 1};
+  shape.index = {0, 1, 0};
+  shape.sends = {{0, 8}, {8, 0}, {8, 17}};
+  const TuningKey of_shape = tuning_key(CollectiveKind::alltoallv, true, shape);
+  EXPECT_EQ(of_shape, (TuningKey{CollectiveKind::alltoallv, true, 3, 2, 0, 8}));
+  shape.sends.clear();
+  shape.element = 8;
+  shape.count = 5;
+  EXPECT_EQ(tuning_key(CollectiveKind::allreduce, false, shape).bytes, 40U);
+}
+
+void expect_refused(const std::string& text, const std::string& words) {
+  try {
+    const Tuning tuning(text);
+    ADD_FAILURE() << text;
+  } catch (const base::Error& error) {
+    EXPECT_EQ(error.kind(), base::ErrorKind::setting);
+    EXPECT_NE(error.text().find(words), std::string::npos) << error.text();
+  }
+}
+
+TEST(Tuning, WhatIsNoSuchFileIsRefused) {
+  expect_refused("", "it is no JSON at byte 1");
+  expect_refused("{\"entries\": [", "it is no JSON at byte 14");
+  for (const char* const other : {"[]", "3", "{}", R"({"entries": 3})"})
+    expect_refused(other, "it has no list of 'entries'");
+  expect_refused(file_of("3"), "entry 1: it is no object");
+}
+
+TEST(Tuning, AnEntryIsRefusedByItsNumberAndItsFault) {
+  const std::string good = entry("64", "pairwise") + ",";
+  expect_refused(file_of(good + entry("128", "pairwize")),
+                 "entry 2: alltoall has no algorithm 'pairwize'; there is pairwise, nonblocking");
+  expect_refused(file_of(good + entry("128", "pairwise:0")), "no whole number of ranks from 1 on");
+  expect_refused(file_of(good + entry("128", "nonblocking:2")), "nonblocking has no width");
+  expect_refused(file_of(good + entry("64", "direct")), "entry 2: an entry before it is for the");
+  for (const char* const bytes : {"-1", "1.5", "\"64\"", "1e30", "99999999999999999999", "null"})
+    expect_refused(file_of(good + entry(bytes, "direct")), "'up_to_bytes' is no whole number from");
+  expect_refused(file_of(good + entry("128", "direct", R"(, "leaders": 2)")),
+                 "entry 2: there is no 'leaders' in an entry");
+  expect_refused(file_of(good + R"({"collective": "alltoall"})"), "entry 2: it has no 'memory'");
+}
+
+TEST(Tuning, EveryKeyOfAnEntryIsLookedAt) {
+  const auto with = [](const std::string& from, const std::string& to) {
+    std::string text = file_of(entry("64", "pairwise"));
+    return text.replace(text.find(from), from.size(), to);
+  };
+  expect_refused(with("\"alltoall\"", "\"alltoal\""), "there is no collective 'alltoal'");
+  expect_refused(with("\"alltoall\"", "7"), "'collective' is no text");
+  expect_refused(with("\"host\"", "\"disk\""), "there is no memory 'disk': it is host or gpu");
+  expect_refused(with("\"ranks\": 8", "\"ranks\": 0"), "'ranks' is no whole number from 1 to 2147");
+  expect_refused(with("\"ranks\": 8", "\"ranks\": 2147483648"), "'ranks' is no whole number");
+  expect_refused(with("\"nodes\": 2", "\"nodes\": -2"), "'nodes' is no whole number from 1");
+  expect_refused(with("\"ranks_a_node\": 4", "\"ranks_a_node\": true"), "from 0 to 2147483647");
+  expect_refused(with("\"pairwise\"", "[]"), "'algorithm' is no text");
+}
+
+}  // namespace
+}  // namespace penstock::coll
