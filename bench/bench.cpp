@@ -3,7 +3,6 @@
 #include "bench.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,51 +11,21 @@
 #include "bench_options.hpp"
 #include "collective_algorithms.hpp"
 #include "device.hpp"
+#include "round_options.hpp"
 
 namespace penstock::bench {
 namespace {
 
 const std::map<std::string, Mode> modes{
     {"standard", Mode::standard}, {"ready", Mode::ready}, {"synchronous", Mode::synchronous}};
-const std::map<std::string, DeviceKind> devices{{"host", DeviceKind::host},
-                                                {"cuda", DeviceKind::cuda}};
-const std::map<std::string, MemoryKind> memories{{"alloc", MemoryKind::alloc},
-                                                 {"malloc", MemoryKind::malloc}};
 const std::map<std::string, Order> orders{{"sequential", Order::sequential},
                                           {"preposted", Order::preposted}};
 
 const std::map<std::string, Pairs> pairings{{"neighbours", Pairs::neighbours}, {"all", Pairs::all}};
 
-// One word of a list, kept as the value that the list gives it.
-template <class Value>
-void add_choice(CLI::App& app, const std::string& name, Value& value,
-                const std::map<std::string, Value>& choices, const std::string& text) {
-  std::vector<std::string> words;
-  for (const auto& choice : choices) words.push_back(choice.first);
-  app.add_option_function<std::string>(
-         name, [&value, &choices](const std::string& word) { value = choices.at(word); }, text)
-      ->type_name("WORD")
-      ->check(CLI::IsMember(words));
-}
-
 // Of bench rma, where none are named: a row takes seconds, as seven sides take their turns.
 const std::vector<std::size_t> sizes_of_puts{
     8, 64, 512, 4096, 32768, 262144, std::size_t{2} << 20, std::size_t{16} << 20};
-
-// A whole number that the type of the option holds: CLI11 takes "-5" for a large one.
-CLI::Validator size_of_message(std::size_t least = 0) {
-  constexpr std::size_t most = std::size_t{1} << 30;
-  return {[least](const std::string& text) {
-            std::size_t size = 0;
-            const char* const end = text.data() + text.size();
-            const auto [stop, failure] = std::from_chars(text.data(), end, size);
-            if (failure == std::errc{} && stop == end && size >= least && size <= most)
-              return std::string();
-            return text + " is not a whole number of bytes from " + std::to_string(least) + " to " +
-                   std::to_string(most);
-          },
-          "BYTES"};
-}
 
 void add_sizes_option(CLI::App& app, Options& options) {
   app.add_option("--sizes", options.sizes,
@@ -73,22 +42,6 @@ void add_size_options(CLI::App& app, Options& options) {
                  "Largest message in bytes; sizes grow by powers of two")
       ->check(size_of_message())
       ->capture_default_str();
-}
-
-void add_common_options(CLI::App& app, Options& options) {
-  app.add_option("--rounds", options.rounds, "Rounds of each side, interleaved")
-      ->check(CLI::Range(1, 10000))
-      ->capture_default_str();
-  app.add_option("--iterations", options.iterations,
-                 "Timed iterations in a round, all enqueued ahead (default: by size)")
-      ->check(CLI::Range(1, 10000000));
-  add_choice(app, "--memory", options.memory, memories,
-             "Penstock's buffers: alloc (PST_Alloc_mem, the default) or malloc");
-  add_choice(app, "--device", options.device, devices,
-             "Streams and memory of: host (the default) or cuda");
-  app.add_flag("--graph", options.graph, "cuda: capture the program and launch its graph");
-  app.add_flag("--json", options.as_json,
-               "Print JSON, a line for each row: the lines together are not one JSON text");
 }
 
 void add_baseline_option(CLI::App& app, Options& options, const std::string& text) {
@@ -222,7 +175,9 @@ void add_benchmark(CLI::App& parent, tool::Command& command, const Benchmark& be
   if (benchmark.kind == Kind::message_rate) options->max_bytes = 1024;
   if (benchmark.kind == Kind::rma) options->sizes = sizes_of_puts;
   CLI::App* const app = parent.add_subcommand(benchmark.command, benchmark.text);
-  add_common_options(*app, *options);
+  add_round_options(*app, *options);
+  app->add_flag("--json", options->as_json,
+                "Print JSON, a line for each row: the lines together are not one JSON text");
   add_traffic_options(*app, *options);
   tool::add_run_options(*app, command);
   app->callback([options, &command] {

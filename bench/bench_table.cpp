@@ -19,6 +19,12 @@ std::string words_of_messages(const Options& options) {
   return fmt::format(", {} sends, {} receives", name_of(options.mode), name_of(options.order));
 }
 
+// With the width that was asked for, which the library leaves out of the name.
+std::string algorithm_of(const Measurement& measurement) {
+  const std::string& wish = measurement.row.traffic.algorithm;
+  return wish.starts_with(measurement.algorithm + ":") ? wish : measurement.algorithm;
+}
+
 }  // namespace
 
 void Table::print_header(const std::string& device, const Measurement& first) const {
@@ -52,7 +58,7 @@ void Table::print_header(const std::string& device, const Measurement& first) co
 std::string Table::row_of(const Measurement& measurement) const {
   const double ours = measurement.figures.front().summary().median;
   std::string line = fmt::format("{:>10}", measurement.row.bytes);
-  if (is_collective(options_.kind)) line += fmt::format(" {:>20}", measurement.algorithm);
+  if (is_collective(options_.kind)) line += fmt::format(" {:>20}", algorithm_of(measurement));
   for (const Figure& figure : measurement.figures) {
     const tool::Summary one = figure.summary();
     line += fmt::format(" {:>21.2f} {:>19}", one.median, tool::spread_text(one));

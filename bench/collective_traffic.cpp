@@ -60,12 +60,21 @@ std::vector<Row> collective_rows(const Options& options, const tool::Session& se
   const bool has_sizes = options.kind != Kind::barrier;
   const std::vector<std::size_t> sizes =
       has_sizes ? message_sizes(options) : std::vector<std::size_t>{0};
+  std::vector<Row> rows;
+  for (const std::size_t bytes : sizes) {
+    const std::vector<Row> of_size = collective_rows_of(options, session, bytes);
+    rows.insert(rows.end(), of_size.begin(), of_size.end());
+  }
+  return rows;
+}
+
+std::vector<Row> collective_rows_of(const Options& options, const tool::Session& session,
+                                    std::size_t bytes) {
   std::vector<std::string> algorithms = options.algorithms;
   if (algorithms.empty()) algorithms.emplace_back();
   std::vector<Row> rows;
-  for (const std::size_t bytes : sizes)
-    for (const std::string& algorithm : algorithms)
-      rows.push_back(row_of(traffic_of(options.kind, session, bytes, algorithm), bytes));
+  for (const std::string& algorithm : algorithms)
+    rows.push_back(row_of(traffic_of(options.kind, session, bytes, algorithm), bytes));
   return rows;
 }
 

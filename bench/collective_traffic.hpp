@@ -12,5 +12,8 @@ inline constexpr int root_rank = 0;
 
 // A row for each size and each algorithm.
 std::vector<Row> collective_rows(const Options& options, const tool::Session& session);
+// Those of one size.
+std::vector<Row> collective_rows_of(const Options& options, const tool::Session& session,
+                                    std::size_t bytes);
 
 }  // namespace penstock::bench

@@ -71,6 +71,8 @@ std::vector<std::string> cuda_libraries(Kind kind);
 std::unique_ptr<Device> make_host_device(const Options& options);
 // Throws tool::UserError where there is no GPU.
 std::unique_ptr<Device> make_cuda_device(const Options& options, const tool::Session& session);
+// The one that the options name. Throws tool::UserError where it cannot be had.
+std::unique_ptr<Device> make_device(const Options& options, const tool::Session& session);
 
 // The first tag of each library's messages on MPI_COMM_WORLD: each needs as many as a halo has
 // directions.

@@ -2,37 +2,20 @@
 // The one program of all benchmarks: rows of traffic, a side for each library, rounds in turns.
 #include <fmt/core.h>
 
-#include <chrono>
 #include <set>
 #include <stdexcept>
-#include <thread>
 #include <utility>
 
 #include "bench_table.hpp"
 #include "caller_cost.hpp"
 #include "collective_check.hpp"
 #include "device.hpp"
+#include "rounds.hpp"
 #include "run_delay.hpp"
 #include "window_cost.hpp"
 
 namespace penstock::bench {
 namespace {
-
-using Sides = std::vector<std::unique_ptr<Side>>;
-
-// What all ranks together take is what the slowest one takes. Collective. Who is ready first
-// sleeps: busy waiting would take the cores from streams that are still at work.
-double slowest(double value) {
-  MPI_Request all_ready = MPI_REQUEST_NULL;
-  MPI_Ibarrier(MPI_COMM_WORLD, &all_ready);
-  for (int done = 0; done == 0;) {
-    MPI_Test(&all_ready, &done, MPI_STATUS_IGNORE);
-    if (done == 0) std::this_thread::sleep_for(std::chrono::microseconds(50));
-  }
-  double maximum = 0;
-  MPI_Allreduce(&value, &maximum, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-  return maximum;
-}
 
 // Whether ranks end at different times, each with a time of its own.
 bool takes_slowest(const Options& options, const tool::Session& session) {
@@ -78,19 +61,6 @@ void require_right(const Side& side, std::size_t bytes) {
         result.first_wrong ? fmt::format(", first in message {}", *result.first_wrong) : ""));
   if (result.messages == 0)
     throw std::runtime_error(fmt::format("check failed: {}: no message was checked", side.name()));
-}
-
-std::unique_ptr<Device> make_device(const Options& options, const tool::Session& session) {
-  if (!options.on_cuda()) return make_host_device(options);
-#if PENSTOCK_CUDA
-  return make_cuda_device(options, session);
-#else
-  static_cast<void>(session);
-  throw tool::UserError(
-      "--device cuda: this command is built without CUDA: build one with cmake -DPENSTOCK_CUDA=ON, "
-      "or "
-      "use --device host");
-#endif
 }
 
 class Program {

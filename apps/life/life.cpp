@@ -16,9 +16,9 @@
 #include "collect.hpp"
 #include "common/options.hpp"
 #include "picture.hpp"
-#include "progress.hpp"
 #include "report.hpp"
 #include "rle.hpp"
+#include "support/progress.hpp"
 #include "variant.hpp"
 
 namespace penstock::life {
@@ -79,7 +79,8 @@ class Game {
   // The variants take turns within a round, so that a slow moment of the machine hits them alike.
   std::vector<Result> play() {
     std::vector<Result> results(variants_.size());
-    Progress progress(session_.is_root(), options_.rounds * static_cast<int>(variants_.size()));
+    tool::Progress progress(session_.is_root(),
+                            options_.rounds * static_cast<int>(variants_.size()));
     for (int round = 0; round < options_.rounds; ++round) {
       for (std::size_t i = 0; i < variants_.size(); ++i) {
         play_once(*variants_[i], results[i], round + 1 == options_.rounds);

@@ -49,6 +49,7 @@ void describe_command_line(CLI::App& app, Command& command) {
   penstock::cg::add_cg(app, command);
   penstock::comb::add_comb(app, command);
   penstock::bench::add_bench(app, command);
+  penstock::tool::add_tune(app, command);
   penstock::tool::add_plot(app, command);
 }
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace penstock::life {
+namespace penstock::tool {
 
 // A bar on standard error, drawn only where that is a terminal and only by the rank that is asked
 // to.
@@ -25,4 +25,4 @@ class Progress {
   int done_ = 0;
 };
 
-}  // namespace penstock::life
+}  // namespace penstock::tool

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "progress.hpp"
+#include "support/progress.hpp"
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 
-namespace penstock::life {
+namespace penstock::tool {
 
 Progress::Progress(bool shown, int total)
     : shown_(shown && isatty(STDERR_FILENO) != 0), total_(std::max(total, 1)) {
@@ -33,4 +33,4 @@ void Progress::draw(const std::string& text) const {
   std::fflush(stderr);
 }
 
-}  // namespace penstock::life
+}  // namespace penstock::tool
