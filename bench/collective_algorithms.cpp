@@ -12,10 +12,10 @@ std::vector<std::string> algorithms_of(Kind kind) {
     case Kind::allgather:
       return {"ring", "dissemination", "direct"};
     case Kind::alltoall:
-      return {"pairwise",   "nonblocking",    "hierarchical",         "multileader",
-              "node-aware", "locality-aware", "multileader-locality", "direct"};
+      return {"pairwise",       "nonblocking",          "hierarchical", "multileader", "node-aware",
+              "locality-aware", "multileader-locality", "direct",       "put-lock",    "put-fence"};
     case Kind::alltoallv:
-      return {"pairwise", "nonblocking", "direct"};
+      return {"pairwise", "nonblocking", "direct", "put-lock", "put-fence"};
     case Kind::bcast:
     case Kind::reduce:
       return {"binomial"};

@@ -77,22 +77,28 @@ std::span<const Algorithm> algorithms(CollectiveKind collective) {
   return neighbor_alltoalls;
 }
 
-std::string_view direct_name(CollectiveKind collective) noexcept {
+std::span<const std::string_view> direct_names(CollectiveKind collective) noexcept {
+  static constexpr std::string_view one_shot[] = {"one-shot"};
+  static constexpr std::string_view direct[] = {"direct", "put-lock", "put-fence"};
   switch (collective) {
     case CollectiveKind::allreduce:
-      return "one-shot";
+      return one_shot;
     case CollectiveKind::bcast:
     case CollectiveKind::reduce:
     case CollectiveKind::neighbor_alltoall:
     case CollectiveKind::neighbor_alltoallv:
-      return "";  // who has nothing to send back is not waited for
+      return {};  // who has nothing to send back is not waited for
+    case CollectiveKind::alltoall:
+    case CollectiveKind::alltoallv:
+      return direct;
     default:
-      return "direct";
+      return std::span(direct).first(1);
   }
 }
 
 bool is_direct(CollectiveKind collective, std::string_view name) noexcept {
-  return !name.empty() && name == direct_name(collective);
+  const auto names = direct_names(collective);
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 Choice choose(CollectiveKind collective, std::string_view name, const Shape& shape) {

@@ -52,9 +52,9 @@ struct Algorithm {
 // The first one is flat: it serves wherever the ranks are.
 std::span<const Algorithm> algorithms(CollectiveKind collective);
 
-// Beside these, that of the direct exchange (coll/direct_exchange.hpp); empty: it does not serve
-// that collective.
-std::string_view direct_name(CollectiveKind collective) noexcept;
+// Beside these, those without messages (coll/direct_exchange.hpp). The first one may be taken where
+// none is wished for; empty: none serves that collective.
+std::span<const std::string_view> direct_names(CollectiveKind collective) noexcept;
 bool is_direct(CollectiveKind collective, std::string_view name) noexcept;
 
 struct Choice {

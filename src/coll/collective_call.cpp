@@ -188,6 +188,7 @@ Situation situation_of(Shape shape, const std::vector<Told>& told,
           .shape = std::move(shape),
           .on_gpu = told.front().on_gpu,
           .direct = can_connect(direct, library.transports()),
+          .direct_name = direct.front().name,
           .is_fastest_directly = is_fastest};
 }
 
@@ -197,11 +198,9 @@ Selection select(const Situation& situation, const std::string& forced) {
   return select(situation, "", tuning_of_library().wish(key));
 }
 
-WireRecord choice_of(const Selection& selection, CollectiveKind kind,
-                     const std::vector<DirectTold>& direct) {
+WireRecord choice_of(const Selection& selection, const std::vector<DirectTold>& direct) {
   core::LetterWriter letter;
   if (selection.algorithm == nullptr) {
-    letter.text(direct_name(kind));
     write_direct(direct, letter);
     return letter.take();
   }
@@ -362,7 +361,7 @@ WireRecord CollectiveCall::choose(std::span<const WireRecord> records,
     const Selection selection = select(situation, told.front().algorithm);
     if (base::log::enabled(base::LogLevel::info))
       base::log::info(label() + ": " + describe(selection, situation));
-    return choice_of(selection, arguments_.kind, direct);
+    return choice_of(selection, direct);
   } catch (const Error& error) {
     throw Error(error.kind(), fmt::format("{} cannot be matched: {}", label(), error.text()));
   }

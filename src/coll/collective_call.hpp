@@ -31,8 +31,8 @@ struct Arguments {
   std::vector<int> destinations, sources;  // as in Shape
   Combination combination;
   std::string algorithm;  // the only one that may be taken, as a wish; empty: any
-  // The file of PENSTOCK_TUNE names the direct exchange for as many ranks; known at the match.
-  bool tuned_directly = false;
+  // What the file of PENSTOCK_TUNE names that needs no messages; known at the match.
+  std::string tuned_form;
   std::string refusal;  // empty: there is none
   base::ErrorKind refusal_kind = base::ErrorKind::none;
   std::shared_ptr<const group::Communicator> communicator;

@@ -12,6 +12,7 @@ namespace penstock::coll {
 
 using transport::GroupBlock;
 using transport::GroupMessage;
+using transport::GroupWay;
 
 namespace {
 
@@ -39,8 +40,15 @@ GroupBlock block_with(std::size_t member, const Arguments& of) {
   }
 }
 
-GroupMessage message_of(const Arguments& arguments) {
+GroupWay way_of(std::string_view name) noexcept {
+  if (name == "put-lock") return GroupWay::put_lock;
+  return name == "put-fence" ? GroupWay::put_fence : GroupWay::slots;
+}
+
+GroupMessage message_of(const Arguments& arguments, std::string_view name) {
   GroupMessage message;
+  message.way = way_of(name);
+  message.in_place = arguments.in_place;
   message.members = arguments.members;
   message.me = static_cast<std::size_t>(arguments.communicator->rank);
   message.gpu = arguments.gpu;
@@ -78,9 +86,14 @@ class DirectPart final : public core::CollectivePart {
   std::unique_ptr<transport::Plan> plan_;
 };
 
-bool is_wished(const Arguments& arguments, bool is_fastest) {
-  return arguments.algorithm.empty() ? is_fastest || arguments.tuned_directly
-                                     : is_direct(arguments.kind, arguments.algorithm);
+// What may be offered; empty: nothing.
+std::string_view name_for(const Arguments& arguments) noexcept {
+  const auto names = direct_names(arguments.kind);
+  if (!arguments.algorithm.empty())
+    return is_direct(arguments.kind, arguments.algorithm) ? arguments.algorithm
+                                                          : std::string_view();
+  if (!arguments.tuned_form.empty()) return arguments.tuned_form;
+  return names.empty() ? std::string_view() : names.front();
 }
 
 // Without memory, as in a barrier, a member does not say on whose queues it will be. Messages go on
@@ -93,7 +106,7 @@ bool has_place(const Arguments& arguments) {
 }  // namespace
 
 DirectTold read_direct(core::LetterReader& letter) {
-  DirectTold told{letter.text(), letter.text(), letter.value<bool>(), {}};
+  DirectTold told{letter.text(), letter.text(), letter.text(), letter.value<bool>(), {}};
   const auto record = letter.bytes();
   told.record.assign(record.begin(), record.end());
   return told;
@@ -104,6 +117,9 @@ base::Verdict can_connect(const std::vector<DirectTold>& told, const core::Trans
   for (std::size_t rank = 0; rank < told.size(); ++rank) {
     if (told[rank].transport.empty())
       return base::refused(fmt::format("rank {}: {}", rank, told[rank].why_not));
+    if (told[rank].name != told.front().name)
+      return base::refused(
+          fmt::format("rank 0 offers {} and rank {} {}", told.front().name, rank, told[rank].name));
     if (told[rank].transport != told.front().transport)
       return base::refused(fmt::format("rank 0 offers it by {} and rank {} by {}",
                                        told.front().transport, rank, told[rank].transport));
@@ -117,15 +133,16 @@ base::Verdict can_connect(const std::vector<DirectTold>& told, const core::Trans
 }
 
 void write_direct(const std::vector<DirectTold>& told, core::LetterWriter& choice) {
+  choice.text(told.front().name);
   for (const DirectTold& each : told) choice.bytes(each.record);
 }
 
 DirectOffer::DirectOffer(const Arguments& arguments, const core::Transports& transports)
-    : kind_(arguments.kind), members_(arguments.members.size()) {
-  if (!arguments.refusal.empty() || direct_name(kind_).empty()) return;
-  const GroupMessage message = message_of(arguments);
-  is_fastest_ = is_fastest_directly(message);
-  if (!is_wished(arguments, is_fastest_)) {
+    : members_(arguments.members.size()), name_(name_for(arguments)) {
+  if (!arguments.refusal.empty() || name_.empty()) return;
+  const GroupMessage message = message_of(arguments, name_);
+  is_fastest_ = message.way == GroupWay::slots && is_fastest_directly(message);
+  if (arguments.algorithm.empty() && arguments.tuned_form.empty() && !is_fastest_) {
     why_not_ = "it is not offered, as others are expected to be faster";
     return;
   }
@@ -151,7 +168,7 @@ void DirectOffer::open(const GroupMessage& message, const core::Transports::Entr
 }
 
 void DirectOffer::tell(core::LetterWriter& letter) const {
-  letter.text(transport_).text(why_not_).value(is_fastest_);
+  letter.text(name_).text(transport_).text(why_not_).value(is_fastest_);
   letter.bytes(offer_ ? offer_->record() : transport::WireRecord());
 }
 
@@ -161,8 +178,7 @@ std::unique_ptr<core::CollectivePart> DirectOffer::connect(core::LetterReader& c
     const auto record = choice.bytes();
     records.emplace_back(record.begin(), record.end());
   }
-  return std::make_unique<DirectPart>(std::string(direct_name(kind_)), transport_,
-                                      offer_->connect(records));
+  return std::make_unique<DirectPart>(name_, transport_, offer_->connect(records));
 }
 
 }  // namespace penstock::coll

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives without messages: where one transport serves all members, each stores what it has for
-// each other one into memory of that one's.
+// each other one into memory of that one's: into slots, or right into its buffer.
 #pragma once
 
 #include <memory>
@@ -18,6 +18,7 @@ namespace penstock::coll {
 
 // What a member tells of its offer.
 struct DirectTold {
+  std::string name;       // of the algorithm that is offered
   std::string transport;  // empty: there is none
   std::string why_not;
   bool is_fastest = false;  // it is expected to be
@@ -26,7 +27,6 @@ struct DirectTold {
 DirectTold read_direct(core::LetterReader& letter);
 // Whether all members have offered it over one transport.
 base::Verdict can_connect(const std::vector<DirectTold>& told, const core::Transports& transports);
-// The choice, behind the name.
 void write_direct(const std::vector<DirectTold>& told, core::LetterWriter& choice);
 
 // Made where the program asks for it, it is expected to be fastest, or a file may say that it is.
@@ -40,8 +40,8 @@ class DirectOffer {
  private:
   void open(const transport::GroupMessage& message, const core::Transports::Entry& entry);
 
-  const CollectiveKind kind_;
   const std::size_t members_;
+  std::string name_;
   bool is_fastest_ = false;
   std::string transport_, why_not_;
   std::unique_ptr<transport::GroupOffer> offer_;

@@ -39,8 +39,9 @@ Arguments placed(Arguments arguments) {
     arguments.gpu = gpu_of(arguments.memory);
     arguments.node = core::first_of_node(arguments.members, library);
     if (arguments.algorithm.empty())
-      arguments.tuned_directly = tuning_of_library().has_direct(
-          arguments.kind, arguments.gpu >= 0, static_cast<int>(arguments.members.size()));
+      arguments.tuned_form = tuning_of_library().direct_wish(
+          arguments.kind, arguments.gpu >= 0, static_cast<int>(arguments.members.size()),
+          tuning_bytes(arguments.count * arguments.element, arguments.sends));
   } catch (const Error& error) {
     arguments.refusal = error.text();
     arguments.refusal_kind = error.kind();

@@ -43,8 +43,11 @@ Shape widened(Shape shape, const Algorithm& algorithm, int width) {
 // Whether it can be had; then `selection` has it.
 base::Verdict take(const Situation& situation, const Wish& wish, Selection& selection) {
   if (is_direct(situation.collective, wish.name)) {
-    if (situation.direct.yes) selection = {nullptr, situation.shape, {}};
-    return situation.direct;
+    if (!situation.direct.yes) return situation.direct;
+    if (wish.name != situation.direct_name)
+      return base::refused(fmt::format("the ranks offer {}", situation.direct_name));
+    selection = {nullptr, situation.shape, {}};
+    return base::accepted();
   }
   for (const Algorithm& each : algorithms(situation.collective)) {
     if (each.name != wish.name) continue;
@@ -116,7 +119,7 @@ std::string describe(const Selection& selection, const Situation& situation) {
   for (const Algorithm& each : algorithms(situation.collective))
     if (&each != selection.algorithm)
       add(full_name(each, situation.shape), each.serves(situation.shape));
-  const std::string_view direct = direct_name(situation.collective);
+  const std::string& direct = situation.direct_name;
   if (!direct.empty() && selection.algorithm != nullptr) add(direct, situation.direct);
   return fmt::format(
       "{}, {}{}{}",

@@ -15,7 +15,8 @@ struct Situation {
   CollectiveKind collective{};
   Shape shape;  // with the widths that the library chooses
   bool on_gpu = false;
-  base::Verdict direct;              // whether all members can exchange directly, or why not
+  base::Verdict direct;              // whether all members can do without messages, or why not
+  std::string direct_name{};         // by that algorithm
   bool is_fastest_directly = false;  // as all of them expect
 };
 

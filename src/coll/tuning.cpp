@@ -125,10 +125,15 @@ Tuning read_file(const std::string& name) {
 }  // namespace
 
 TuningKey tuning_key(CollectiveKind collective, bool on_gpu, const Shape& shape) {
-  TuningKey key{collective, on_gpu, shape.ranks, node_count(shape), node_ranks(shape), 0};
-  for (const Block& block : shape.sends) key.bytes += block.bytes;
-  key.bytes = shape.sends.empty() ? shape.bytes() : key.bytes / shape.sends.size();
-  return key;
+  return {collective,        on_gpu,
+          shape.ranks,       node_count(shape),
+          node_ranks(shape), tuning_bytes(shape.bytes(), shape.sends)};
+}
+
+std::size_t tuning_bytes(std::size_t each, const std::vector<Block>& sends) {
+  std::size_t bytes = 0;
+  for (const Block& block : sends) bytes += block.bytes;
+  return sends.empty() ? each : bytes / sends.size();
 }
 
 Tuning::Tuning(std::string_view text) {
@@ -157,12 +162,18 @@ std::string_view Tuning::wish(const TuningKey& key) const {
   return of_as_many == key ? found->second : std::string_view();
 }
 
-bool Tuning::has_direct(CollectiveKind collective, bool on_gpu, int ranks) const {
-  return std::any_of(wishes_.begin(), wishes_.end(), [&](const auto& entry) {
-    const TuningKey& key = entry.first;
-    return key.collective == collective && key.on_gpu == on_gpu && key.ranks == ranks &&
-           is_direct(collective, entry.second);
-  });
+std::string_view Tuning::direct_wish(CollectiveKind collective, bool on_gpu, int ranks,
+                                     std::size_t bytes) const {
+  const TuningKey* before = nullptr;  // the entry that fits on the nodes before
+  for (const auto& [key, wish] : wishes_) {
+    if (key.collective != collective || key.on_gpu != on_gpu || key.ranks != ranks) continue;
+    if (key.bytes < bytes) continue;
+    const bool fits =
+        before == nullptr || key.nodes != before->nodes || key.node_ranks != before->node_ranks;
+    before = &key;
+    if (fits && is_direct(collective, wish)) return wish;
+  }
+  return "";
 }
 
 const Tuning& tuning_of_library() {

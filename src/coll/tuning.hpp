@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "coll/algorithms.hpp"
 
@@ -26,6 +27,9 @@ struct TuningKey {
 // `shape`: rank 0's, whose blocks stand for those of all where they differ.
 TuningKey tuning_key(CollectiveKind collective, bool on_gpu, const Shape& shape);
 
+// The bytes of a key: those that a rank gives each, or of `sends` their mean.
+std::size_t tuning_bytes(std::size_t each, const std::vector<Block>& sends);
+
 class Tuning {
  public:
   Tuning() = default;
@@ -34,9 +38,10 @@ class Tuning {
 
   // What the entry wishes that fits the key; "": there is none.
   std::string_view wish(const TuningKey& key) const;
-  // Whether an entry has the direct exchange, on any nodes and up to any bytes. A member offers it
-  // then, before it knows of the others: member 0 decides by its own file.
-  bool has_direct(CollectiveKind collective, bool on_gpu, int ranks) const;
+  // What an entry wishes that needs no messages, on whatever nodes; "": there is none. A member
+  // offers it before it knows of the others: member 0 decides by its own file.
+  std::string_view direct_wish(CollectiveKind collective, bool on_gpu, int ranks,
+                               std::size_t bytes) const;
 
  private:
   std::map<TuningKey, std::string> wishes_;

@@ -85,7 +85,7 @@ std::string names_of(CollectiveKind collective) {
   std::string names;
   for (const Algorithm& each : algorithms(collective))
     names += (names.empty() ? "" : ", ") + std::string(each.name);
-  if (const auto direct = direct_name(collective); !direct.empty())
+  for (const std::string_view direct : direct_names(collective))
     names += ", " + std::string(direct);
   return names;
 }

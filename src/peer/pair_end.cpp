@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstring>
 #include <exception>
 
 #include "plan/broken_promise.hpp"
@@ -62,16 +60,6 @@ Error PairEnd::closed_error(protocol::Epoch epoch) const {
                   "tells, or called MPI_Finalize, and epoch {} here has none there: free "
                   "the window on all its members, and make a new one",
                   peer_, epoch));
-}
-
-Error PairEnd::copy_failed(int error) const {
-  if (error == ESRCH)
-    return Error(ErrorKind::peer_dead,
-                 fmt::format("rank {} has ended during a copy: see its output", peer_));
-  return Error(
-      ErrorKind::transport,
-      fmt::format("cross-memory copy with rank {} failed: {} (PENSTOCK_CMA=0 does without)", peer_,
-                  std::strerror(error)));
 }
 
 }  // namespace penstock::peer

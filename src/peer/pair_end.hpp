@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "peer/copy_error.hpp"
 #include "peer/holding.hpp"
 #include "peer/host_port.hpp"
 #include "protocol/state.hpp"
@@ -50,7 +51,7 @@ class PairEnd {
 
   std::optional<base::Error> why_hopeless(protocol::Epoch epoch, bool peer_closed) const;
   std::optional<base::Error> why_not_started(StartOutcome outcome, protocol::Epoch epoch) const;
-  base::Error copy_failed(int error) const;
+  base::Error copy_failed(int error) const { return copy_error(peer_, error); }
 
  private:
   base::Error closed_error(protocol::Epoch epoch) const;

@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "peer/arena_file.hpp"
+#include "peer/delivery_offer.hpp"
 #include "peer/rally_offer.hpp"
 #include "peer/window.hpp"
 
@@ -96,19 +97,16 @@ std::unique_ptr<transport::WindowOffer> Peer::open_window(const transport::Windo
 
 transport::Verdict Peer::can_serve_group(const transport::GroupMessage& ours) const {
   if (ours.memory != device::MemoryKind::host) return {false, "the buffers are not in host memory"};
-  for (std::size_t member = 0; member < ours.members.size(); ++member) {
-    const transport::GroupBlock& block = ours.blocks[member];
-    if (const auto bytes = std::max(block.bytes_to, block.bytes_from); bytes > rally_largest)
-      return {false, fmt::format("{} bytes for a member, and slots hold {}", bytes, rally_largest)};
-    if (transport::Verdict verdict = reaches(ours.members[member]); !verdict.yes)
-      return {false, fmt::format("rank {}: {}", ours.members[member], verdict.why)};
-  }
-  return base::accepted();
+  for (const int member : ours.members)
+    if (transport::Verdict verdict = reaches(member); !verdict.yes)
+      return {false, fmt::format("rank {}: {}", member, verdict.why)};
+  return ours.way == transport::GroupWay::slots ? can_rally(ours) : can_deliver(*this, ours);
 }
 
 std::unique_ptr<transport::GroupOffer> Peer::open_group(const transport::GroupMessage& ours) {
   retired_.sweep();
-  return std::make_unique<RallyOffer>(*this, ours);
+  if (ours.way == transport::GroupWay::slots) return std::make_unique<RallyOffer>(*this, ours);
+  return std::make_unique<DeliveryOffer>(*this, ours);
 }
 
 transport::Verdict Peer::reaches(int rank) const {

@@ -1,13 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "peer/rally_offer.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
-#include "peer/rally_plan.hpp"
+#include "peer/group_plan.hpp"
+#include "peer/rally_exchange.hpp"
 #include "transport/wire_record.hpp"
 
 namespace penstock::peer {
+
+transport::Verdict can_rally(const transport::GroupMessage& ours) {
+  for (const transport::GroupBlock& block : ours.blocks)
+    if (const auto bytes = std::max(block.bytes_to, block.bytes_from); bytes > rally_largest)
+      return {false, fmt::format("{} bytes for a member, and slots hold {}", bytes, rally_largest)};
+  return base::accepted();
+}
 
 RallyOffer::RallyOffer(Peer& owner, const transport::GroupMessage& ours)
     : owner_(owner), ours_(ours) {
@@ -51,7 +61,7 @@ std::unique_ptr<transport::Plan> RallyOffer::connect(
   }
   std::optional<transport::Combiner> combiner;
   if (ours_.combination) combiner = transport::combiner_of(*ours_.combination);
-  return std::make_unique<RallyPlan>(
+  return std::make_unique<GroupPlan<RallyExchange>>(
       RallyPort(std::move(routes), static_cast<unsigned>(ours_.me), combiner), ours_.members,
       std::move(holding_), owner_.retired());
 }

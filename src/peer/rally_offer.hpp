@@ -12,6 +12,8 @@ namespace penstock::peer {
 // Of a message to one member; twice as many bytes lie in the slots of each.
 inline constexpr std::size_t rally_largest = 16384;
 
+transport::Verdict can_rally(const transport::GroupMessage& ours);
+
 struct RallyRecord {
   std::uint64_t version = handshake_version;
   std::uint64_t slot_bytes = 0;

@@ -43,6 +43,8 @@ std::uint64_t cells_of_all(std::size_t members, std::uint32_t slot_cells) {
 transport::Verdict can_rally(const transport::GroupMessage& ours) {
   if (ours.memory != device::MemoryKind::cuda)
     return {false, "the buffers are not in " PENSTOCK_GPU " memory"};
+  if (ours.way != transport::GroupWay::slots)
+    return {false, "nothing is delivered between GPUs, which have the direct exchange"};
   if (ours.members.size() > most_members)
     return {false, fmt::format("it has more than {} members", most_members)};
   std::uint64_t bytes = 0;

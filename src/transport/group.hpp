@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What small collectives ask of a transport: the direct exchange, in which every member has
-// something for each other one in every epoch (protocol/rally.hpp).
+// What collectives without messages ask of a transport, by one of two protocols: the direct
+// exchange, in which every member has something for each other one in every epoch
+// (protocol/rally.hpp), and delivery into the receivers' buffers (protocol/delivery.hpp).
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,6 +16,12 @@
 #include "transport/plan.hpp"
 
 namespace penstock::transport {
+
+enum class GroupWay : std::uint8_t {
+  slots,     // the direct exchange
+  put_lock,  // delivery, to each member as soon as it may be
+  put_fence  // delivery between two barriers of all
+};
 
 // Between us and one member.
 struct GroupBlock {
@@ -26,6 +34,8 @@ struct GroupBlock {
 struct GroupMessage {
   std::vector<int> members;  // world ranks
   std::size_t me = 0;        // which of them
+  GroupWay way = GroupWay::slots;
+  bool in_place = false;  // what goes lies where what comes goes
   MemoryKind memory = MemoryKind::host;
   int gpu = -1;                    // whose memory it is, where it is a GPU's
   std::vector<GroupBlock> blocks;  // by member, with ours to ourselves
@@ -34,7 +44,7 @@ struct GroupMessage {
   std::optional<Combination> combination;
 };
 
-// Our part of the exchange until all have agreed on it. Nobody uses a plan before that, so
+// Our part of it until all have agreed on it. Nobody uses a plan before that, so
 // destroying it, or the plan, frees what it holds.
 class GroupOffer {
  public:

@@ -110,10 +110,10 @@ class Transport {
     throw base::Error(base::ErrorKind::internal, name() + " serves no windows");
   }
 
-  // The direct exchange of a collective: all members ask, open their parts of the first transport
+  // A collective without messages: all members ask, open their parts of the first transport
   // that serves, exchange the records of the offers, and connect.
   virtual Verdict can_serve_group(const GroupMessage& /*ours*/) const {
-    return {false, "it has no direct exchange"};
+    return {false, "it serves no collectives without messages"};
   }
   // On one member, from the records of all: whether their parts fit together.
   virtual Verdict can_connect_group(std::span<const WireRecord> /*records*/) const {
@@ -121,7 +121,8 @@ class Transport {
   }
   // Throws Error.
   virtual std::unique_ptr<GroupOffer> open_group(const GroupMessage& /*ours*/) {
-    throw base::Error(base::ErrorKind::internal, name() + " has no direct exchange");
+    throw base::Error(base::ErrorKind::internal,
+                      name() + " serves no collectives without messages");
   }
 };
 

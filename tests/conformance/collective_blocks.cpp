@@ -11,17 +11,18 @@ constexpr std::byte border_byte{0xa5};
 
 }  // namespace
 
-GuardedBlock::GuardedBlock(std::size_t bytes, bool odd)
+GuardedBlock::GuardedBlock(std::size_t bytes, bool odd, Memory kind)
     : bytes_(bytes),
+      kind_(kind),
       before_(border_bytes + (odd ? 1 : 0)),
-      memory_(allocate(Memory::ordinary, all_bytes(), border_byte)),
+      memory_(allocate(kind, all_bytes(), border_byte)),
       mirror_(make_mirror(memory_, all_bytes())) {
   std::fill_n(mirror_, all_bytes(), border_byte);
 }
 
 GuardedBlock::~GuardedBlock() {
   free_mirror(mirror_, memory_);
-  free(Memory::ordinary, memory_);
+  free(kind_, memory_);
 }
 
 std::size_t GuardedBlock::all_bytes() const {

@@ -22,7 +22,7 @@ namespace penstock::test {
 // to. The host fills and reads data(); address() is what collectives are given.
 class GuardedBlock {
  public:
-  explicit GuardedBlock(std::size_t bytes, bool odd = true);
+  explicit GuardedBlock(std::size_t bytes, bool odd = true, Memory kind = Memory::ordinary);
   ~GuardedBlock();
   GuardedBlock(const GuardedBlock&) = delete;
   GuardedBlock& operator=(const GuardedBlock&) = delete;
@@ -46,6 +46,7 @@ class GuardedBlock {
   std::size_t all_bytes() const;
 
   std::size_t bytes_;
+  Memory kind_;
   std::size_t before_;
   std::byte* memory_;
   std::byte* mirror_;

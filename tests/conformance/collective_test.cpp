@@ -60,8 +60,9 @@ TEST_P(CollectiveBytes, AlltoallGivesEachRankItsBlock) {
 INSTANTIATE_TEST_SUITE_P(Alltoall, CollectiveBytes,
                          ::testing::Values("", "pairwise", "nonblocking", "hierarchical",
                                            "multileader", "node-aware", "locality-aware",
-                                           "multileader-locality", "direct", "pairwise:2",
-                                           "multileader:1", "multileader:2", "locality-aware:2",
+                                           "multileader-locality", "direct", "put-lock",
+                                           "put-fence", "pairwise:2", "multileader:1",
+                                           "multileader:2", "locality-aware:2",
                                            "multileader-locality:2"));
 
 class CollectiveGather : public ::testing::TestWithParam<const char*> {};
@@ -157,7 +158,8 @@ TEST_P(CollectiveUneven, AlltoallvGivesEachRankItsBlock) {
       });
 }
 INSTANTIATE_TEST_SUITE_P(Alltoallv, CollectiveUneven,
-                         ::testing::Values("", "pairwise", "nonblocking", "direct", "pairwise:2"));
+                         ::testing::Values("", "pairwise", "nonblocking", "direct", "put-lock",
+                                           "put-fence", "pairwise:2"));
 
 TEST(Collectives, ServeReversedAndSplitCommunicators) {
   MPI_Comm reversed, half;

@@ -194,6 +194,36 @@ TEST(HotPath, CollectivesTakeNoLockNoAllocationNoSystemCallInTheSteadyState) {
   }
 }
 
+// By puts: a block to and from each rank, in memory that all of them address.
+TEST(HotPath, CollectivesByPutsTakeNoLockNoAllocationNoSystemCallInTheSteadyState) {
+  if (!can_count()) GTEST_SKIP() << "not under a sanitizer";
+  constexpr int epochs = 1000, commands = 20 * epochs;
+  const auto bytes = static_cast<std::size_t>(size()) * 1000;
+  std::byte* const in = allocate(Memory::allocated, bytes, std::byte{1});
+  std::byte* const out = allocate(Memory::allocated, bytes, std::byte{2});
+  for (const char* algorithm : {"put-lock", "put-fence"}) {
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "penstock_algorithm", algorithm);
+    MPI_Request request;
+    ASSERT_PST(
+        PST_Alltoall_init(in, 1000, MPI_BYTE, out, 1000, MPI_BYTE, MPI_COMM_WORLD, info, &request));
+    MPI_Info_free(&info);
+    ASSERT_PST(PST_Match(&request, MPI_STATUS_IGNORE));
+    Lane lane;
+    grow(lane, commands + 2000);
+    Activity caller, worker;
+    int wrong = 0;
+    run_counted(lane, epochs, caller, worker,
+                [&] { wrong += PST_Enqueue_run(lane.queue(), &request); });
+    EXPECT_EQ(wrong, 0);
+    expect_steady(caller, worker, commands);
+    EXPECT_PST(PST_Request_free(&request));
+  }
+  free(Memory::allocated, in);
+  free(Memory::allocated, out);
+}
+
 // Their waits are put in order.
 TEST(HotPath, SeveralCollectivesInACallTakeNoLockNoAllocationNoSystemCallInTheSteadyState) {
   if (!can_count()) GTEST_SKIP() << "not under a sanitizer";

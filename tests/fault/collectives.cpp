@@ -2,6 +2,7 @@
 // A member that dies, or does not come, is an error of the collective on all others, never a hang.
 #include <atomic>
 #include <cstdlib>
+#include <string>
 #include <vector>
 
 #include "fault/fault.hpp"
@@ -9,19 +10,33 @@
 namespace penstock::fault {
 namespace {
 
-// With the algorithm of PENSTOCK_TEST_ALGORITHM.
-MPI_Request allreduce(std::vector<int>& data) {
+MPI_Request made(const char* algorithm, std::vector<int>& data) {
   MPI_Info info = MPI_INFO_NULL;
-  if (const char* const algorithm = std::getenv("PENSTOCK_TEST_ALGORITHM")) {
+  if (algorithm != nullptr) {
     MPI_Info_create(&info);
     MPI_Info_set(info, "penstock_algorithm", algorithm);
   }
+  const auto count = static_cast<int>(data.size());
+  const bool puts = algorithm != nullptr && std::string(algorithm).starts_with("put-");
   MPI_Request request;
-  require_success(PST_Allreduce_init(MPI_IN_PLACE, data.data(), static_cast<int>(data.size()),
-                                     MPI_INT, MPI_SUM, MPI_COMM_WORLD, info, &request),
-                  "PST_Allreduce_init");
+  if (puts) {
+    int ranks = 1;
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    require_success(PST_Alltoall_init(MPI_IN_PLACE, count / ranks, MPI_INT, data.data(),
+                                      count / ranks, MPI_INT, MPI_COMM_WORLD, info, &request),
+                    "PST_Alltoall_init");
+  } else {
+    require_success(PST_Allreduce_init(MPI_IN_PLACE, data.data(), count, MPI_INT, MPI_SUM,
+                                       MPI_COMM_WORLD, info, &request),
+                    "PST_Allreduce_init");
+  }
   if (info != MPI_INFO_NULL) MPI_Info_free(&info);
   return request;
+}
+
+// By the algorithm of PENSTOCK_TEST_ALGORITHM: an allreduce, or an alltoall by puts.
+MPI_Request collective(std::vector<int>& data) {
+  return made(std::getenv("PENSTOCK_TEST_ALGORITHM"), data);
 }
 
 }  // namespace
@@ -30,7 +45,7 @@ MPI_Request allreduce(std::vector<int>& data) {
 void dead_member(const Job& job) {
   Lane lane;
   std::vector<int> data(1000);
-  MPI_Request request = allreduce(data), second = allreduce(data);
+  MPI_Request request = collective(data), second = collective(data);
   require_success(PST_Match(&request, MPI_STATUS_IGNORE), "PST_Match");
   for (int i = 0; i < 50; ++i)
     require_success(PST_Enqueue_run(lane.queue, &request), "PST_Enqueue_run");
@@ -56,7 +71,7 @@ void dead_member(const Job& job) {
 void silent_member(const Job& job) {
   Lane lane;
   std::vector<int> data(3, 1);
-  MPI_Request request = allreduce(data);
+  MPI_Request request = collective(data);
   for (int late = 0; late < 2; ++late) {
     if (job.rank != late) {
       require_kind(PST_Match(&request, MPI_STATUS_IGNORE), PST_ERROR_TIMEOUT, "PST_Match");

@@ -331,7 +331,7 @@ def silent_enqueued_peer(options, jobs):
 
 
 def dead_member(options, jobs):
-    direct = ("one-shot",) if options.transport == "peer" else ()
+    direct = ("one-shot", "put-lock", "put-fence") if options.transport == "peer" else ()
     for algorithm in ("doubling", "two-shot", *direct):
         run_simple(options, jobs, "dead_member", ranks=(0,), settings={"PENSTOCK_TEST_ALGORITHM": algorithm}, survive=True)
 

@@ -17,7 +17,7 @@ constexpr Lines nothing{};
 constexpr Lines unequal{{{1, 2, 1}, {1, 1, 1}, {1, 1, 1}}};
 
 void expect_holds(const char* name, const Scenario& scenario) {
-  const Result result = explore(scenario);
+  const GroupResult result = explore(scenario);
   std::cout << "  " << name << (scenario.apart ? ", apart, " : ", ") << scenario.members
             << " members, " << scenario.epochs << " epochs: " << result.states << " states\n";
   EXPECT_TRUE(result.ok()) << name << ": " << result.failure;
@@ -145,7 +145,7 @@ TEST_P(Rally, AMemberDies) {
 // A word of the failure's first line tells it.
 void expect_found(Defect defect, const std::string& word, Scenario scenario = {}) {
   scenario.defect = defect;
-  const Result result = explore(scenario);
+  const GroupResult result = explore(scenario);
   const std::string first_line = result.failure.substr(0, result.failure.find('\n'));
   std::cout << "  " << (result.ok() ? "NOT FOUND" : first_line) << '\n';
   EXPECT_NE(first_line.find(word), std::string::npos)

@@ -6,7 +6,8 @@
 
 #include <array>
 #include <cstdint>
-#include <string>
+
+#include "protocol/group_result.hpp"
 
 namespace penstock::explorer::rallies {
 
@@ -61,12 +62,6 @@ struct Scenario {
   Defect defect = Defect::none;
 };
 
-struct Result {
-  std::size_t states = 0;
-  std::string failure;  // empty, or what is wrong and the steps that lead to it
-  bool ok() const { return failure.empty(); }
-};
-
-Result explore(const Scenario& scenario);
+GroupResult explore(const Scenario& scenario);
 
 }  // namespace penstock::explorer::rallies

@@ -18,6 +18,7 @@ Situation alltoall(int nodes, int node_ranks, int most_groups = 4) {
                       .shape = placed(nodes, node_ranks, 0),
                       .on_gpu = false,
                       .direct = base::refused("rank 1: a test"),
+                      .direct_name = "direct",
                       .is_fastest_directly = true};
   situation.shape.count = 8;
   give_widths(situation.shape, most_groups);
@@ -83,6 +84,17 @@ TEST(Selection, TheRuleExchangesDirectlyWhereAllExpectToGain) {
   situation.is_fastest_directly = false;
   EXPECT_EQ(name_of(select(situation, "", "")), "nonblocking");
   EXPECT_EQ(name_of(select(situation, "", "direct")), "directly");
+}
+
+// What the ranks have prepared themselves for is what can be had.
+TEST(Selection, ATunedFormThatTheRanksDoNotOfferGivesWayToTheRule) {
+  Situation situation = alltoall(1, 2);
+  situation.direct = base::accepted();
+  situation.is_fastest_directly = false;
+  EXPECT_EQ(name_of(select(situation, "", "put-lock")), "nonblocking");
+  situation.direct_name = "put-lock";
+  EXPECT_EQ(name_of(select(situation, "", "put-lock")), "directly");
+  EXPECT_EQ(name_of(select(situation, "", "")), "nonblocking");
 }
 
 TEST(Selection, TheLogSaysWhatServesAndWhyNotTheRest) {

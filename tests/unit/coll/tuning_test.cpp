@@ -60,14 +60,21 @@ TEST(Tuning, AnEntryIsForItsPlaceAlone) {
   EXPECT_EQ(Tuning().wish(key), "");
 }
 
-TEST(Tuning, SaysWhetherTheDirectExchangeMayBeTaken) {
-  const Tuning tuning(file_of(entry("64", "direct") + "," + entry("128", "pairwise")));
-  EXPECT_TRUE(tuning.has_direct(CollectiveKind::alltoall, false, 8));
-  EXPECT_FALSE(tuning.has_direct(CollectiveKind::alltoall, true, 8));
-  EXPECT_FALSE(tuning.has_direct(CollectiveKind::alltoall, false, 4));
-  EXPECT_FALSE(tuning.has_direct(CollectiveKind::allgather, false, 8));
-  EXPECT_FALSE(
-      Tuning(file_of(entry("64", "pairwise"))).has_direct(CollectiveKind::alltoall, false, 8));
+// Whatever the nodes, and up to the bytes that each entry is for.
+TEST(Tuning, SaysWhatMayBeTakenWithoutMessages) {
+  const Tuning tuning(file_of(entry("64", "direct") + "," + entry("128", "pairwise") + "," +
+                              entry("256", "put-lock")));
+  const auto wish = [&](std::size_t bytes) {
+    return tuning.direct_wish(CollectiveKind::alltoall, false, 8, bytes);
+  };
+  EXPECT_EQ(wish(0), "direct");
+  EXPECT_EQ(wish(64), "direct");
+  EXPECT_EQ(wish(65), "");
+  EXPECT_EQ(wish(129), "put-lock");
+  EXPECT_EQ(wish(257), "");
+  EXPECT_EQ(tuning.direct_wish(CollectiveKind::alltoall, true, 8, 8), "");
+  EXPECT_EQ(tuning.direct_wish(CollectiveKind::alltoall, false, 4, 8), "");
+  EXPECT_EQ(tuning.direct_wish(CollectiveKind::allgather, false, 8, 8), "");
 }
 
 // Of blocks that differ rank 0's stand for all.
