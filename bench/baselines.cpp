@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "device.hpp"
+#include "put_collective.hpp"
 
 namespace penstock::bench {
 namespace {
@@ -26,11 +27,14 @@ const Names host_baselines{"mpi-nonblocking",
                            "ofi-chain-auto-direct"};
 
 const Names host_baselines_of_collectives{"mpi", mpi_alone};
+const Names host_baselines_of_alltoallv{
+    "mpi", mpi_alone, rma_fence, rma_lock, rma_fence_persistent, rma_lock_persistent};
 const Names cuda_baselines_of_collectives{"mpi", mpi_alone, "nccl"};
 
 const Names& known_baselines(Kind kind, bool on_cuda) {
-  if (is_collective(kind))
-    return on_cuda ? cuda_baselines_of_collectives : host_baselines_of_collectives;
+  if (is_collective(kind) && on_cuda) return cuda_baselines_of_collectives;
+  if (kind == Kind::alltoallv) return host_baselines_of_alltoallv;
+  if (is_collective(kind)) return host_baselines_of_collectives;
   return on_cuda ? cuda_baselines : host_baselines;
 }
 

@@ -92,7 +92,9 @@ void add_collective_options(CLI::App& app, Options& options) {
   add_baseline_option(app, options,
                       "mpi (its blocking collective behind a synchronisation of the stream), "
                       "mpi-alone (without it; with --device host both are the default) and with "
-                      "--device cuda nccl");
+                      "--device cuda nccl; alltoallv also rma-fence, rma-lock (puts into a window "
+                      "of MPI's, made anew each time), rma-fence-persistent and "
+                      "rma-lock-persistent (made once)");
 }
 
 void settle_collective(Options& options) {

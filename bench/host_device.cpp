@@ -9,6 +9,7 @@
 
 #include "collective_exchange.hpp"
 #include "mpi_epochs.hpp"
+#include "put_collective.hpp"
 #include "rows.hpp"
 #include "support/promised_comm.hpp"
 #if PENSTOCK_OFI_CHAIN
@@ -87,6 +88,9 @@ class HostDevice final : public Device {
     const MemorySource source{1,
                               [memory](std::size_t bytes) { return host_memory(bytes, memory); }};
     if (ours) return make_queue_collective(options_.kind, traffic, source, stream_.queue, why_not);
+    if (is_put_collective(library))
+      return make_put_collective(library, traffic, source,
+                                 [this] { stream_.stream.synchronize(); });
     const bool alone = library == mpi_alone;
     return make_mpi_collective(options_.kind, traffic, source, [this, alone] {
       if (!alone) stream_.stream.synchronize();
