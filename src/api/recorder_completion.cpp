@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // MPI_Start, and the Wait and Test families. While a match is under way they drive it, as nobody
-// else may; otherwise they are MPI's own after three relaxed loads (has anything been matched, is a
-// match under way, is an MPI_Comm_idup).
+// else may; otherwise they are MPI's own after four relaxed loads (has anything been matched, is a
+// match under way, is an MPI_Comm_idup, has MPI started anything matched).
+#include <atomic>
 #include <string>
 
 #include "api/errors.hpp"
@@ -34,15 +35,20 @@ namespace {
                                          instead);
 }
 
+// The request behind a handle that is matched; else null.
+penstock::core::MatchedRequest* matched(MPI_Request request) {
+  if (request == MPI_REQUEST_NULL) return nullptr;
+  auto* const found = penstock::core::Registry::get().find(penstock::group::handle_bits(request));
+  return found != nullptr && found->matched() ? found : nullptr;
+}
+
 int refuse_started_slowly(int count, const MPI_Request* requests, const char* instead) {
   if (requests == nullptr) return MPI_SUCCESS;
   return penstock::api::guard([&] {
-    for (int i = 0; i < count; ++i) {
-      if (requests[i] == MPI_REQUEST_NULL) continue;
-      const auto* recorded =
-          penstock::core::Registry::get().find(penstock::group::handle_bits(requests[i]));
-      if (recorded != nullptr && recorded->started_on != nullptr) refuse(*recorded, instead);
-    }
+    for (int i = 0; i < count; ++i)
+      if (const auto* const recorded = matched(requests[i]);
+          recorded != nullptr && recorded->started_on != nullptr)
+        refuse(*recorded, instead);
   });
 }
 
@@ -53,12 +59,43 @@ int refuse_started(int count, const MPI_Request* requests,
   return refuse_started_slowly(count, requests, instead);
 }
 
+// Whether MPI has ever started a matched request.
+std::atomic<bool> any_started{false};
+
+// What MPI_Start and MPI_Startall do. A queue must not start what MPI has active.
+template <class Start>
+int start(int count, const MPI_Request* requests, const char* instead, Start&& start_by_mpi) {
+  if (const int code = refuse_started(count, requests, instead); code != MPI_SUCCESS) return code;
+  const int code = start_by_mpi();
+  if (code != MPI_SUCCESS || !penstock::core::MatchedRequest::any_matched()) return code;
+  for (int i = 0; i < count; ++i)
+    if (auto* const request = matched(requests[i]); request != nullptr) {
+      request->set_active_in_mpi(true);
+      any_started.store(true, std::memory_order_relaxed);
+    }
+  return code;
+}
+
+// Which of them a call has completed only MPI knows.
+void look_who_is_active(int count, const MPI_Request* requests) {
+  if (!any_started.load(std::memory_order_relaxed) || requests == nullptr) return;
+  for (int i = 0; i < count; ++i) {
+    auto* const request = matched(requests[i]);
+    if (request == nullptr || !request->active_in_mpi()) continue;
+    int done = 0;
+    if (PMPI_Request_get_status(requests[i], &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done != 0)
+      request->set_active_in_mpi(false);
+  }
+}
+
 // What every call that completes requests does around MPI's own.
 template <class Complete>
 int complete(int count, const MPI_Request* requests, Complete&& complete_by_mpi) {
   if (const int code = refuse_started(count, requests); code != MPI_SUCCESS) return code;
   IdupWatch idup(count, requests);
-  return idup.after(complete_by_mpi());
+  const int code = complete_by_mpi();
+  look_who_is_active(count, requests);
+  return idup.after(code);
 }
 
 // MPI_Testall may come back with an error before all are complete, where MPI_Waitall would not: the
@@ -77,15 +114,12 @@ void wait_for_the_rest(int count, MPI_Request* requests, MPI_Status* statuses) {
 
 // The message would be MPI's own, from or into a buffer that the queue uses.
 int MPI_Start(MPI_Request* request) {
-  if (const int code = refuse_started(1, request, "before MPI_Start"); code != MPI_SUCCESS)
-    return code;
-  return PMPI_Start(request);
+  return start(1, request, "before MPI_Start", [&] { return PMPI_Start(request); });
 }
 
 int MPI_Startall(int count, MPI_Request requests[]) {
-  if (const int code = refuse_started(count, requests, "before MPI_Startall"); code != MPI_SUCCESS)
-    return code;
-  return PMPI_Startall(count, requests);
+  return start(count, requests, "before MPI_Startall",
+               [&] { return PMPI_Startall(count, requests); });
 }
 
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {

@@ -117,6 +117,10 @@ inline void Queue::check_start(StreamOperation& operation) const {
     refuse(operation, ErrorKind::already_started,
            " is started and has no wait yet: enqueue PST_Enqueue_wait first; or it stands twice "
            "among the requests of this call: name it once");
+  if (operation.active_in_mpi()) [[unlikely]]
+    refuse(operation, ErrorKind::already_started,
+           " has been started by MPI_Start, which moves a message of MPI's own from or into its "
+           "buffer: complete it by MPI_Wait or its kind first");
   if (const PairState state = operation.pair_state(); state != PairState::serves) [[unlikely]] {
     operation.start_refused();
     refuse_pair(operation, state);

@@ -90,6 +90,13 @@ class StreamOperation {
   // Nothing can be enqueued now behind all that was enqueued for it. Any thread.
   bool in_captured_stream() const;
 
+  // MPI has it started, by a call that the recorder has seen, and has not been asked to complete
+  // it.
+  bool active_in_mpi() const noexcept { return active_in_mpi_.load(std::memory_order_relaxed); }
+  void set_active_in_mpi(bool active) noexcept {
+    active_in_mpi_.store(active, std::memory_order_relaxed);
+  }
+
   // The queue on which it is started and not waited for, or null; and its neighbours in that
   // queue's list.
   Queue* started_on = nullptr;
@@ -129,6 +136,7 @@ class StreamOperation {
 
   std::unique_ptr<transport::Plan> plan_;
   std::atomic<bool> complete_{false};
+  std::atomic<bool> active_in_mpi_{false};
   bool has_left_ = false;  // its plan is closed, or about to be
   std::atomic<bool> let_go_once_{false};
 

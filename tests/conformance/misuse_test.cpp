@@ -193,6 +193,35 @@ TEST_F(Misuse, G7_MpiStartsARequestThatAQueueHasStarted) {
   EXPECT_PST(MPI_Waitall(2, both.data(), MPI_STATUSES_IGNORE));
 }
 
+// As MPI says: what is active is started again when a call has completed it.
+TEST_F(Misuse, G7_AQueueStartsARequestThatMpiHasActive) {
+  std::array<MPI_Request, 2> both{sender.request(), receiver.request()};
+  const auto expect_refused = [&](MPI_Request& active) {
+    EXPECT_PST_KIND(PST_Enqueue_start(lane.queue(), &active), PST_ERROR_ALREADY_STARTED);
+    EXPECT_NE(last_error().find("started by MPI_Start"), std::string::npos) << last_error();
+    EXPECT_PST_KIND(PST_Enqueue_runall(lane.queue(), 2, both.data()), PST_ERROR_ALREADY_STARTED);
+  };
+  EXPECT_PST(MPI_Start(&both[1]));
+  expect_refused(both[1]);
+  int flag = 1;
+  EXPECT_PST(MPI_Test(&both[1], &flag, MPI_STATUS_IGNORE));
+  EXPECT_EQ(flag, 0);
+  expect_refused(both[1]);
+  EXPECT_PST(MPI_Start(&both[0]));
+  EXPECT_PST(MPI_Waitall(2, both.data(), MPI_STATUSES_IGNORE));
+  receiver.enqueue_start(lane);
+  complete_epoch();
+  lane.synchronize();
+  EXPECT_PST(MPI_Startall(2, both.data()));
+  expect_refused(both[0]);
+  for (int left = 2; left > 0; --left) {
+    int index = -1;
+    EXPECT_PST(MPI_Waitany(2, both.data(), &index, MPI_STATUS_IGNORE));
+  }
+  receiver.enqueue_start(lane);
+  complete_epoch();
+}
+
 TEST_F(Misuse, G7_MatchingTwice) {
   EXPECT_PST_KIND(PST_Match(&receiver.request(), MPI_STATUS_IGNORE), PST_ERROR_ALREADY_MATCHED);
   MPI_Request fresh = MPI_REQUEST_NULL;
