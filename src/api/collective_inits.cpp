@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives of the library's own names, which any MPI has. Their requests are persistent receives
 // from nobody, which MPI's calls may start and wait for.
-#include <span>
-
 #include "api/collectives.hpp"
 #include "api/errors.hpp"
 #include "core/library.hpp"
@@ -18,6 +16,7 @@ template <class Fill>
 int init(CollectiveKind kind, const char* call, MPI_Comm comm, MPI_Info info, MPI_Request* request,
          Fill&& fill) {
   return api::guard([&](core::Library&) {
+    if (request == nullptr) api::pass_collective(comm);
     api::require_pointer(request, "request");
     api::CollectiveArguments arguments;
     arguments.kind = kind;
@@ -37,13 +36,6 @@ int init(CollectiveKind kind, const char* call, MPI_Comm comm, MPI_Info info, MP
   });
 }
 
-template <class Number>
-std::span<const Number> for_each_block(const Number* numbers, std::size_t blocks,
-                                       const char* what) {
-  if (blocks > 0) api::require_pointer(numbers, what);
-  return {numbers, blocks};
-}
-
 // Both sides of an alltoallv.
 struct Sides {
   const void* sendbuf;
@@ -60,13 +52,8 @@ int init_alltoallv(CollectiveKind kind, const char* name, const Sides& sides, MP
                    MPI_Info info, MPI_Request* request) {
   return init(kind, name, comm, info, request, [&](api::CollectiveArguments& call) {
     const auto [sends, receives] = api::block_counts(kind, comm);
-    call.sends = {sides.sendbuf, {}, {}, sides.sendtype};
-    if (sides.sendbuf != MPI_IN_PLACE) {
-      call.sends.counts = for_each_block(sides.sendcounts, sends, "sendcounts");
-      call.sends.displacements = for_each_block(sides.sdispls, sends, "sdispls");
-    }
-    call.receives = {sides.recvbuf, for_each_block(sides.recvcounts, receives, "recvcounts"),
-                     for_each_block(sides.rdispls, receives, "rdispls"), sides.recvtype};
+    call.sends = {sides.sendbuf, sides.sendcounts, sides.sdispls, sends, sides.sendtype};
+    call.receives = {sides.recvbuf, sides.recvcounts, sides.rdispls, receives, sides.recvtype};
   });
 }
 

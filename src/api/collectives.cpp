@@ -65,11 +65,15 @@ MPI_Count count_of(std::size_t blocks, MPI_Count count) {
 // Where they lie; null: none has bytes. Two elements are looked at, as one does not tell whether
 // the next one follows it without a gap.
 std::byte* take_blocks_of(const CollectiveBlocks& blocks, std::vector<Block>& all) {
-  const bool empty = std::all_of(blocks.counts.begin(), blocks.counts.end(),
+  if (blocks.number > 0 && (blocks.counts == nullptr || blocks.displacements == nullptr))
+    throw Error(ErrorKind::argument,
+                "an array of its counts or displacements is a null pointer: each has a number for "
+                "each rank or neighbour");
+  const bool empty = std::all_of(blocks.counts, blocks.counts + blocks.number,
                                  [](MPI_Count count) { return count == 0; });
   const Bytes two = empty ? Bytes{} : bytes_of(blocks.buffer, 2, blocks.type);
   const std::size_t element = two.count / 2;
-  for (std::size_t rank = 0; rank < blocks.counts.size(); ++rank) {
+  for (std::size_t rank = 0; rank < blocks.number; ++rank) {
     const MPI_Count count = blocks.counts[rank];
     if (count < 0) throw Error(ErrorKind::argument, fmt::format("a count is negative: {}", count));
     const MPI_Aint displacement = count == 0 ? 0 : blocks.displacements[rank];
@@ -203,6 +207,10 @@ std::string wished_algorithm(MPI_Info info) {
   return found != 0 ? value : "";
 }
 
+std::uint64_t next_number(group::Communicator& communicator) {
+  return communicator.collectives.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
 // What is wrong with the arguments is told to all members at the match.
 void describe(const CollectiveArguments& from, coll::Arguments& to) {
   const group::Members members = group::members_of(from.comm);
@@ -236,12 +244,16 @@ BlockCounts block_counts(CollectiveKind kind, MPI_Comm comm) {
   return {static_cast<std::size_t>(ranks), static_cast<std::size_t>(ranks)};
 }
 
+void pass_collective(MPI_Comm comm) {
+  next_number(*group::communicator_of(comm));
+}
+
 void record_collective(const CollectiveArguments& arguments, MPI_Request request) {
   const std::shared_ptr<group::Communicator> communicator = group::communicator_of(arguments.comm);
   coll::Arguments described;
   described.kind = arguments.kind;
   described.communicator = communicator;
-  described.number = communicator->collectives.fetch_add(1, std::memory_order_relaxed) + 1;
+  described.number = next_number(*communicator);
   describe(arguments, described);
   core::Recording recording;
   recording.kind = core::RequestKind::collective;

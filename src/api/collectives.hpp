@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <span>
 
 #include "coll/algorithms.hpp"
 #include "core/collective.hpp"
@@ -22,11 +21,13 @@ struct CollectiveData {
   MPI_Datatype type = MPI_BYTE;
 };
 
-// One side of an alltoallv: a block for each rank or neighbour, displacements in elements.
+// One side of an alltoallv: a block for each rank or neighbour, displacements in elements. The
+// arrays are those of the call, and may be null.
 struct CollectiveBlocks {
   const void* buffer = nullptr;
-  std::span<const MPI_Count> counts;
-  std::span<const MPI_Aint> displacements;
+  const MPI_Count* counts = nullptr;
+  const MPI_Aint* displacements = nullptr;
+  std::size_t number = 0;
   MPI_Datatype type = MPI_BYTE;
 };
 
@@ -52,5 +53,9 @@ BlockCounts block_counts(coll::CollectiveKind kind, MPI_Comm comm);
 // Keeps what is needed at the match of the request that MPI has made. What cannot be served is an
 // error of the match, on all members.
 void record_collective(const CollectiveArguments& arguments, MPI_Request request);
+
+// A call that has no place for a request takes its number all the same: the next collective of the
+// communicator is the others' next one, too. Throws base::Error(mpi).
+void pass_collective(MPI_Comm comm);
 
 }  // namespace penstock::api

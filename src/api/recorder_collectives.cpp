@@ -59,17 +59,18 @@ template <class Count, class Displacement>
                                         int code) {
   std::vector<MPI_Count> send_counts, receive_counts;
   std::vector<MPI_Aint> send_places, receive_places;
-  return recorded(kind, call, comm, info, request, code,
-                  [&](penstock::api::CollectiveArguments& arguments) {
-                    const auto blocks = penstock::api::block_counts(kind, comm);
-                    const std::size_t sends = sendbuf == MPI_IN_PLACE ? 0 : blocks.sends;
-                    send_counts = numbers_of<MPI_Count>(sendcounts, sends);
-                    send_places = numbers_of<MPI_Aint>(sdispls, sends);
-                    receive_counts = numbers_of<MPI_Count>(recvcounts, blocks.receives);
-                    receive_places = numbers_of<MPI_Aint>(rdispls, blocks.receives);
-                    arguments.sends = {sendbuf, send_counts, send_places, sendtype};
-                    arguments.receives = {recvbuf, receive_counts, receive_places, recvtype};
-                  });
+  return recorded(
+      kind, call, comm, info, request, code, [&](penstock::api::CollectiveArguments& arguments) {
+        const auto blocks = penstock::api::block_counts(kind, comm);
+        const std::size_t sends = sendbuf == MPI_IN_PLACE ? 0 : blocks.sends;
+        send_counts = numbers_of<MPI_Count>(sendcounts, sends);
+        send_places = numbers_of<MPI_Aint>(sdispls, sends);
+        receive_counts = numbers_of<MPI_Count>(recvcounts, blocks.receives);
+        receive_places = numbers_of<MPI_Aint>(rdispls, blocks.receives);
+        arguments.sends = {sendbuf, send_counts.data(), send_places.data(), sends, sendtype};
+        arguments.receives = {recvbuf, receive_counts.data(), receive_places.data(),
+                              blocks.receives, recvtype};
+      });
 }
 
 }  // namespace

@@ -224,6 +224,36 @@ TEST_F(CollectiveErrors, BlocksOfElementsWithGaps) {
   expect_refused(request, PST_ERROR_UNSUPPORTED, "its datatype has gaps");
 }
 
+TEST_F(CollectiveErrors, AnArrayThatIsANullPointer) {
+  const auto ranks = static_cast<std::size_t>(size());
+  const std::vector<MPI_Count> ones(ranks, 1);
+  const std::vector<MPI_Aint> places(ranks);
+  const std::string who = "rank " + std::to_string(size() - 1) + ": an array of its counts";
+  for (int missing = 0; missing < 4; ++missing) {
+    const auto given = [&](int which) { return !last() || which != missing; };
+    MPI_Request request;
+    EXPECT_PST(PST_Alltoallv_init(
+        data_.data(), given(0) ? ones.data() : nullptr, given(1) ? places.data() : nullptr, MPI_INT,
+        data_.data() + 8, given(2) ? ones.data() : nullptr, given(3) ? places.data() : nullptr,
+        MPI_INT, comm_, MPI_INFO_NULL, &request));
+    expect_refused(request, PST_ERROR_ARGUMENT, who);
+  }
+}
+
+// It takes its number: the collective behind it is the others' next one, as the end of the test
+// sees.
+TEST_F(CollectiveErrors, NoPlaceForTheRequest) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int code = PST_Allreduce_init(MPI_IN_PLACE, data_.data(), 1, MPI_INT, MPI_SUM, comm_,
+                                      MPI_INFO_NULL, last() ? nullptr : &request);
+  if (last()) {
+    EXPECT_PST_KIND(code, PST_ERROR_ARGUMENT);
+  } else {
+    EXPECT_PST(code);
+    EXPECT_PST(PST_Request_free(&request));
+  }
+}
+
 // What does not fit into 64 bits is not taken for less.
 TEST_F(CollectiveErrors, MoreBytesThanCanBeCounted) {
   const MPI_Count many = MPI_Count{1} << 62;
