@@ -16,6 +16,7 @@
 #include "core/recording.hpp"
 #include "core/registry.hpp"
 #include "datatype/numbers.hpp"
+#include "datatype/signature.hpp"
 #include "group/mpi_check.hpp"
 #include "group/mpi_communicator.hpp"
 #include "group/mpi_handle.hpp"
@@ -32,10 +33,11 @@ using coll::CollectiveKind;
 
 namespace {
 
-// The bytes of a buffer, from the lowest one on.
+// The bytes of a buffer, from the lowest one on, and what elements they are.
 struct Bytes {
   std::byte* lowest = nullptr;
   std::size_t count = 0;
+  datatype::Signature signature{};
 };
 
 Bytes bytes_of(const void* buffer, MPI_Count count, MPI_Datatype type) {
@@ -54,7 +56,7 @@ Bytes bytes_of(const void* buffer, MPI_Count count, MPI_Datatype type) {
   if (buffer == nullptr) throw Error(ErrorKind::argument, "the buffer is a null pointer");
   // Of integers, as the type may begin far from the buffer.
   const auto lowest = reinterpret_cast<std::intptr_t>(buffer) + layout.lowest();
-  return {reinterpret_cast<std::byte*>(lowest), layout.bytes()};
+  return {reinterpret_cast<std::byte*>(lowest), layout.bytes(), layout.signature()};
 }
 
 // The elements of so many blocks; a negative count stays as it was given.
@@ -112,10 +114,12 @@ void take_blocks(const CollectiveArguments& from, coll::Arguments& to) {
       bytes_of(from.receive.buffer, count_of(ranks, from.receive.count), from.receive.type);
   to.memory.output = output.lowest;
   to.count = output.count / ranks;
+  to.received = to.sent = output.signature;
   if (to.in_place) return;
   const std::size_t blocks = from.kind == CollectiveKind::allgather ? 1 : ranks;
   const Bytes input = bytes_of(from.send.buffer, count_of(blocks, from.send.count), from.send.type);
   to.memory.input = input.lowest;
+  to.sent = input.signature;
   const std::size_t sent = input.count / blocks;
   if (sent != to.count)
     throw Error(
@@ -133,11 +137,12 @@ void take_uneven_blocks(const CollectiveArguments& from, coll::Arguments& to) {
 
 // Where they lie; null: they have no bytes.
 std::byte* take_equal_blocks(const CollectiveData& data, std::size_t number,
-                             std::vector<Block>& all) {
+                             std::vector<Block>& all, datatype::Signature& signature) {
   if (number == 0) return nullptr;
   const Bytes whole = bytes_of(data.buffer, count_of(number, data.count), data.type);
   const std::size_t each = whole.count / number;
   for (std::size_t block = 0; block < number; ++block) all.push_back({block * each, each});
+  signature = whole.signature;
   return whole.lowest;
 }
 
@@ -161,10 +166,12 @@ void take_neighbors(const CollectiveArguments& from, coll::Arguments& to) {
   const group::Neighbors neighbors = group::neighbors_of(from.comm);
   const bool equal = from.kind == CollectiveKind::neighbor_alltoall;
   std::vector<Block> sends, receives;
-  to.memory.input = equal ? take_equal_blocks(from.send, neighbors.destinations.size(), sends)
-                          : take_blocks_of(from.sends, sends);
-  to.memory.output = equal ? take_equal_blocks(from.receive, neighbors.sources.size(), receives)
-                           : take_blocks_of(from.receives, receives);
+  to.memory.input =
+      equal ? take_equal_blocks(from.send, neighbors.destinations.size(), sends, to.sent)
+            : take_blocks_of(from.sends, sends);
+  to.memory.output =
+      equal ? take_equal_blocks(from.receive, neighbors.sources.size(), receives, to.received)
+            : take_blocks_of(from.receives, receives);
   take_edges(neighbors.destinations, sends, to.destinations, to.sends);
   take_edges(neighbors.sources, receives, to.sources, to.receives);
 }
@@ -177,6 +184,7 @@ void take_data(const CollectiveArguments& from, coll::Arguments& to) {
       const Bytes data = bytes_of(from.receive.buffer, from.receive.count, from.receive.type);
       to.memory.output = data.lowest;
       to.count = data.count;
+      to.sent = to.received = data.signature;
       return;
     }
     case CollectiveKind::allgather:

@@ -13,6 +13,7 @@
 #include "coll/placement.hpp"
 #include "coll/scheduled_plan.hpp"
 #include "coll/selection.hpp"
+#include "coll/told.hpp"
 #include "coll/tuning.hpp"
 #include "coll/widths.hpp"
 #include "core/library.hpp"
@@ -28,129 +29,6 @@ using transport::WireRecord;
 
 namespace {
 
-// What a member tells: all that others have to compare.
-struct Told {
-  CollectiveKind kind{};
-  bool in_place = false;
-  int root = 0;
-  std::size_t element = 1, count = 0;
-  transport::Reduction reduction{};
-  transport::Element type{};
-  int node = 0;
-  bool on_gpu = false;
-  std::string algorithm, refusal;
-  ErrorKind refusal_kind{};
-  std::vector<std::size_t> sends, receives;  // bytes, as in Shape
-  std::vector<int> destinations, sources;
-};
-
-std::vector<std::size_t> bytes_of(const std::vector<Block>& blocks) {
-  std::vector<std::size_t> bytes;
-  for (const Block& block : blocks) bytes.push_back(block.bytes);
-  return bytes;
-}
-
-template <class T>
-WireRecord to_bytes(const std::vector<T>& numbers) {
-  const auto bytes = std::as_bytes(std::span(numbers));
-  return {bytes.begin(), bytes.end()};
-}
-
-template <class T>
-std::vector<T> numbers_of(std::span<const std::byte> bytes) {
-  std::vector<T> numbers(bytes.size() / sizeof(T));
-  std::copy(bytes.begin(), bytes.end(), std::as_writable_bytes(std::span(numbers)).begin());
-  return numbers;
-}
-
-Told read_told(core::LetterReader& letter) {
-  Told told;
-  told.kind = letter.value<CollectiveKind>();
-  told.in_place = letter.value<bool>();
-  told.root = letter.value<int>();
-  told.element = letter.value<std::size_t>();
-  told.count = letter.value<std::size_t>();
-  told.reduction = letter.value<transport::Reduction>();
-  told.type = letter.value<transport::Element>();
-  told.node = letter.value<int>();
-  told.on_gpu = letter.value<bool>();
-  told.algorithm = letter.text();
-  told.refusal = letter.text();
-  told.refusal_kind = letter.value<ErrorKind>();
-  told.sends = numbers_of<std::size_t>(letter.bytes());
-  told.receives = numbers_of<std::size_t>(letter.bytes());
-  told.destinations = numbers_of<int>(letter.bytes());
-  told.sources = numbers_of<int>(letter.bytes());
-  return told;
-}
-
-// The differences between two members that no collective allows.
-void require_alike(const Told& first, const Told& other, std::size_t rank) {
-  const auto differs = [&](const char* what) {
-    throw Error(ErrorKind::argument, fmt::format("rank 0 and rank {} differ in {}", rank, what));
-  };
-  if (other.kind != first.kind)
-    throw Error(ErrorKind::argument,
-                fmt::format("rank 0 calls {} and rank {} {}: all members make their collectives in "
-                            "the same order",
-                            name_of(first.kind), rank, name_of(other.kind)));
-  if (other.root != first.root) differs("the root");
-  if (other.reduction != first.reduction) differs("the operation");
-  if (other.type != first.type) differs("the datatype");
-  if (other.algorithm != first.algorithm) differs("penstock_algorithm or PENSTOCK_COLL");
-  if (other.in_place != first.in_place && first.kind != CollectiveKind::reduce)
-    differs("MPI_IN_PLACE");
-  if (other.count * other.element != first.count * first.element)
-    throw Error(ErrorKind::truncate,
-                fmt::format("rank 0 has {} bytes and rank {} {}", first.count * first.element, rank,
-                            other.count * other.element));
-}
-
-void require_room(std::size_t from, std::size_t to, std::size_t bytes, std::size_t room) {
-  if (bytes != room)
-    throw Error(ErrorKind::truncate,
-                fmt::format("rank {} has {} bytes for rank {}, which has room for {}", from, bytes,
-                            to, room));
-}
-
-void require_fitting(const std::vector<Told>& told) {
-  for (std::size_t from = 0; from < told.size(); ++from)
-    for (std::size_t to = 0; to < told.size(); ++to)
-      require_room(from, to, told[from].sends[to], told[to].receives[from]);
-}
-
-// Bytes of each block from a rank to another, in their order.
-using Edges = std::map<std::pair<std::size_t, std::size_t>, std::vector<std::size_t>>;
-
-void require_fitting_edge(std::pair<std::size_t, std::size_t> ranks,
-                          const std::vector<std::size_t>& blocks,
-                          const std::vector<std::size_t>& rooms) {
-  const auto [from, to] = ranks;
-  if (blocks.size() != rooms.size())
-    throw Error(ErrorKind::argument,
-                fmt::format("rank {} has {} blocks for rank {}, which takes {} from it: their "
-                            "topologies differ",
-                            from, blocks.size(), to, rooms.size()));
-  for (std::size_t i = 0; i < blocks.size(); ++i) require_room(from, to, blocks[i], rooms[i]);
-}
-
-void require_fitting_edges(const std::vector<Told>& told) {
-  Edges sent, received;
-  for (std::size_t rank = 0; rank < told.size(); ++rank) {
-    const Told& own = told[rank];
-    for (std::size_t i = 0; i < own.sends.size(); ++i)
-      sent[{rank, own.destinations[i]}].push_back(own.sends[i]);
-    for (std::size_t i = 0; i < own.receives.size(); ++i)
-      received[{own.sources[i], rank}].push_back(own.receives[i]);
-  }
-  for (const auto& [ranks, blocks] : sent) require_fitting_edge(ranks, blocks, received[ranks]);
-  for (const auto& [ranks, rooms] : received) require_fitting_edge(ranks, sent[ranks], rooms);
-}
-
-bool is_of_neighbors(CollectiveKind kind) {
-  return kind == CollectiveKind::neighbor_alltoall || kind == CollectiveKind::neighbor_alltoallv;
-}
-
 // Nodes count from 0 on, in the order of their first ranks.
 void place_ranks(Shape& shape, const std::vector<Told>& told) {
   std::map<int, int> number;
@@ -163,17 +41,6 @@ void place_ranks(Shape& shape, const std::vector<Told>& told) {
     shape.node.push_back(node);
     shape.index.push_back(members[static_cast<std::size_t>(node)]++);
   }
-}
-
-void require_all_fitting(const std::vector<Told>& told) {
-  for (std::size_t rank = 0; rank < told.size(); ++rank) {
-    if (!told[rank].refusal.empty())
-      throw Error(told[rank].refusal_kind, fmt::format("rank {}: {}", rank, told[rank].refusal));
-    require_alike(told.front(), told[rank], rank);
-  }
-  const CollectiveKind kind = told.front().kind;
-  if (kind == CollectiveKind::alltoallv) require_fitting(told);
-  if (is_of_neighbors(kind)) require_fitting_edges(told);
 }
 
 // `shape`: member 0's.
@@ -207,8 +74,7 @@ WireRecord choice_of(const Selection& selection, const std::vector<DirectTold>& 
   const Shape& shape = selection.shape;
   letter.text(selection.algorithm->name);
   letter.value(shape.group).value(shape.leader).value(shape.batch);
-  letter.bytes(std::as_bytes(std::span(shape.node)));
-  letter.bytes(std::as_bytes(std::span(shape.index)));
+  letter.list(shape.node).list(shape.index);
   return letter.take();
 }
 
@@ -318,14 +184,7 @@ std::unique_ptr<core::CollectiveOffer> CollectiveCall::offer() const {
 
 WireRecord CollectiveCall::Offer::record() const {
   core::LetterWriter letter;
-  letter.value(arguments_.kind).value(arguments_.in_place).value(arguments_.root);
-  letter.value(arguments_.element).value(arguments_.count);
-  letter.value(arguments_.combination.reduction).value(arguments_.combination.element);
-  letter.value(arguments_.node).value(arguments_.gpu >= 0).text(arguments_.algorithm);
-  letter.text(arguments_.refusal).value(arguments_.refusal_kind);
-  letter.bytes(to_bytes(bytes_of(arguments_.sends)));
-  letter.bytes(to_bytes(bytes_of(arguments_.receives)));
-  letter.bytes(to_bytes(arguments_.destinations)).bytes(to_bytes(arguments_.sources));
+  write_told(letter, arguments_, core::Library::require().settings().check);
   direct_.tell(letter);
   return letter.take();
 }
@@ -355,7 +214,7 @@ WireRecord CollectiveCall::choose(std::span<const WireRecord> records,
     direct.push_back(read_direct(letter));
   }
   try {
-    require_all_fitting(told);
+    require_fitting(told);
     Situation situation = situation_of(shape(), told, direct);
     if (failed != nullptr) situation.direct = base::refused(failed->why.what());
     const Selection selection = select(situation, told.front().algorithm);
@@ -375,8 +234,8 @@ std::unique_ptr<core::CollectivePart> CollectiveCall::Offer::prepare(const WireR
   shape.group = letter.value<int>();
   shape.leader = letter.value<int>();
   shape.batch = letter.value<int>();
-  shape.node = numbers_of<int>(letter.bytes());
-  shape.index = numbers_of<int>(letter.bytes());
+  shape.node = letter.list<int>();
+  shape.index = letter.list<int>();
   return std::make_unique<Part>(coll::choose(arguments_.kind, name, shape).algorithm, shape,
                                 call_.rank(), arguments_);
 }

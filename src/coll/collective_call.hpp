@@ -14,6 +14,7 @@
 #include "coll/local_steps.hpp"
 #include "coll/shape.hpp"
 #include "core/collective.hpp"
+#include "datatype/signature.hpp"
 #include "group/communicator.hpp"
 
 namespace penstock::coll {
@@ -30,6 +31,8 @@ struct Arguments {
   std::vector<Block> sends, receives;      // as in Shape
   std::vector<int> destinations, sources;  // as in Shape
   Combination combination;
+  // What the blocks are made of where they are equal, and what a broadcast brings.
+  datatype::Signature sent, received;
   std::string algorithm;  // the only one that may be taken, as a wish; empty: any
   // What the file of PENSTOCK_TUNE names that needs no messages; known at the match.
   std::string tuned_form;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 
+#include <cstdlib>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -206,6 +207,76 @@ TEST_F(CollectiveErrors, BlocksThatDoNotFit) {
   expect_refused(request, PST_ERROR_TRUNCATE, sent);
 }
 
+// With PENSTOCK_CHECK=1, on all ranks; else only bytes are compared.
+bool checks_elements() {
+  const char* const check = std::getenv("PENSTOCK_CHECK");
+  return check != nullptr && std::string(check) == "1";
+}
+
+class CollectiveElements : public CollectiveErrors {
+ protected:
+  void expect_other_elements(MPI_Request request, const std::string& words) {
+    if (checks_elements()) return expect_refused(request, PST_ERROR_ARGUMENT, words);
+    expect_matched(request);
+  }
+  void expect_matched(MPI_Request request) {
+    EXPECT_PST(PST_Match(&request, MPI_STATUS_IGNORE));
+    EXPECT_PST(PST_Request_free(&request));
+  }
+  MPI_Request bcast(MPI_Count count, MPI_Datatype type, int root) {
+    MPI_Request request;
+    EXPECT_PST(PST_Bcast_init(data_.data(), count, type, root, comm_, MPI_INFO_NULL, &request));
+    return request;
+  }
+  MPI_Request allgather(const void* from, MPI_Datatype sent, MPI_Datatype received) {
+    MPI_Request request;
+    EXPECT_PST(PST_Allgather_init(from, 2, sent, data_.data() + 8, 2, received, comm_,
+                                  MPI_INFO_NULL, &request));
+    return request;
+  }
+  std::string last_rank() const { return std::to_string(size() - 1); }
+};
+
+TEST_F(CollectiveElements, OfABroadcast) {
+  for (const int root : {0, size() - 1})
+    expect_other_elements(bcast(4, last() ? MPI_FLOAT : MPI_INT, root),
+                          root == 0 ? "rank 0 sends other elements than rank " + last_rank()
+                                    : "rank " + last_rank() + " sends other elements than rank 0");
+}
+
+TEST_F(CollectiveElements, OfAnAllgather) {
+  const std::string who = "rank " + last_rank() + " sends other elements than rank 0";
+  expect_other_elements(allgather(data_.data(), last() ? MPI_FLOAT : MPI_INT, MPI_INT), who);
+  expect_other_elements(allgather(data_.data(), MPI_INT, last() ? MPI_FLOAT : MPI_INT),
+                        "rank 0 sends other elements than rank " + last_rank());
+  expect_other_elements(allgather(MPI_IN_PLACE, MPI_INT, last() ? MPI_FLOAT : MPI_INT),
+                        "rank 0 sends other elements than rank " + last_rank());
+}
+
+TEST_F(CollectiveElements, OfAnAlltoall) {
+  MPI_Request request;
+  EXPECT_PST(PST_Alltoall_init(data_.data(), 2, last() ? MPI_FLOAT : MPI_INT, data_.data() + 32, 2,
+                               MPI_INT, comm_, MPI_INFO_NULL, &request));
+  expect_other_elements(request, "rank " + last_rank() + " sends other elements than rank 0");
+}
+
+// Of one signature, or of bytes, which may be anything.
+TEST_F(CollectiveElements, OfOtherDatatypesThatFit) {
+  MPI_Datatype pair = MPI_DATATYPE_NULL;
+  MPI_Type_contiguous(2, MPI_INT, &pair);
+  MPI_Type_commit(&pair);
+  for (const int root : {0, size() - 1}) {
+    expect_matched(bcast(last() ? 2 : 4, last() ? pair : MPI_INT, root));
+    expect_matched(bcast(last() ? 4 * sizeof(int) : 4, last() ? MPI_BYTE : MPI_INT, root));
+  }
+  expect_matched(allgather(data_.data(), MPI_INT, last() ? MPI_UNSIGNED : MPI_INT));
+  MPI_Request request;
+  EXPECT_PST(PST_Allgather_init(data_.data(), 2, MPI_INT, data_.data() + 8, last() ? 1 : 2,
+                                last() ? pair : MPI_INT, comm_, MPI_INFO_NULL, &request));
+  expect_matched(request);
+  MPI_Type_free(&pair);
+}
+
 // A block of one element has no gap in it, but the next block lies behind one.
 TEST_F(CollectiveErrors, BlocksOfElementsWithGaps) {
   struct Pair {
@@ -313,6 +384,18 @@ TEST_F(NeighborErrors, NothingIsInPlace) {
 TEST_F(NeighborErrors, BlocksThatFindNoRoom) {
   expect_refused(exchange(data_.data(), last() ? 3 : 2, 2, ring_), PST_ERROR_TRUNCATE,
                  "rank " + std::to_string(size() - 1) + " has 24 bytes for rank");
+}
+
+TEST_F(NeighborErrors, OtherElementsThanTheNeighboursTake) {
+  MPI_Request request;
+  EXPECT_PST(PST_Neighbor_alltoall_init(data_.data(), 1, last() ? MPI_INT64_T : MPI_DOUBLE,
+                                        data_.data() + 32, 1, MPI_DOUBLE, ring_, MPI_INFO_NULL,
+                                        &request));
+  if (checks_elements())
+    return expect_refused(request, PST_ERROR_ARGUMENT,
+                          "rank " + std::to_string(size() - 1) + " sends other elements than rank");
+  EXPECT_PST(PST_Match(&request, MPI_STATUS_IGNORE));
+  EXPECT_PST(PST_Request_free(&request));
 }
 
 TEST_F(NeighborErrors, CountsThatNoMemoryHolds) {

@@ -3,6 +3,7 @@
 // values travel as they lie in memory.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -49,6 +50,10 @@ class LetterWriter {
     return *this;
   }
   LetterWriter& text(std::string_view text) { return bytes(std::as_bytes(std::span(text))); }
+  template <class T>
+  LetterWriter& list(const std::vector<T>& values) {
+    return bytes(std::as_bytes(std::span(values)));
+  }
   std::vector<std::byte> take() { return std::move(letter_); }
 
  private:
@@ -69,6 +74,13 @@ class LetterReader {
   std::string text() {
     const auto view = bytes();
     return {reinterpret_cast<const char*>(view.data()), view.size()};
+  }
+  template <class T>
+  std::vector<T> list() {
+    const auto view = bytes();
+    std::vector<T> values(view.size() / sizeof(T));
+    std::copy(view.begin(), view.end(), std::as_writable_bytes(std::span(values)).begin());
+    return values;
   }
 
  private:
