@@ -176,6 +176,25 @@ void take_neighbors(const CollectiveArguments& from, coll::Arguments& to) {
   take_edges(neighbors.sources, receives, to.sources, to.receives);
 }
 
+// The ranks that have one buffer with this one, from the lowest on.
+void take_team(const CollectiveArguments& from, coll::Arguments& to) {
+  if (from.team == MPI_COMM_NULL)
+    throw Error(ErrorKind::argument,
+                "its team is MPI_COMM_NULL: a rank that is alone has MPI_COMM_SELF");
+  const group::Members team = group::members_of(from.team);
+  if (team.intercommunicator) throw Error(ErrorKind::argument, "its team is an intercommunicator");
+  for (const int member : team.local) {
+    const auto place = std::find(to.members.begin(), to.members.end(), member);
+    if (place == to.members.end())
+      throw Error(ErrorKind::argument,
+                  fmt::format("its team is no part of the communicator, which lacks rank {} of "
+                              "MPI_COMM_WORLD",
+                              member));
+    to.team.push_back(static_cast<int>(place - to.members.begin()));
+  }
+  std::sort(to.team.begin(), to.team.end());
+}
+
 void take_data(const CollectiveArguments& from, coll::Arguments& to) {
   switch (from.kind) {
     case CollectiveKind::barrier:
@@ -199,6 +218,9 @@ void take_data(const CollectiveArguments& from, coll::Arguments& to) {
     case CollectiveKind::neighbor_alltoall:
     case CollectiveKind::neighbor_alltoallv:
       return take_neighbors(from, to);
+    case CollectiveKind::team_allreduce:
+      take_team(from, to);
+      return take_reduction(from, to);
   }
 }
 

@@ -41,6 +41,7 @@ struct CollectiveArguments {
   CollectiveBlocks sends, receives;
   MPI_Op op = MPI_OP_NULL;
   int root = 0;
+  MPI_Comm team = MPI_COMM_NULL;
 };
 
 // How many blocks an alltoallv sends and receives: one for each rank or neighbour. Throws

@@ -11,6 +11,7 @@
 #include "coll/grouped_alltoall.hpp"
 #include "coll/neighbors.hpp"
 #include "coll/pairwise.hpp"
+#include "coll/team_allreduce.hpp"
 #include "coll/trees.hpp"
 
 namespace penstock::coll {
@@ -48,6 +49,10 @@ constexpr Algorithm allreduces[] = {
     {"lanes-doubling", even_nodes, lanes_doubling_allreduce},
 };
 constexpr Algorithm reduce_scatter_blocks[] = {{"pairs", always, pairs_reduce_scatter_block}};
+constexpr Algorithm team_allreduces[] = {
+    {"two-shot", always, two_shot_team_allreduce},
+    {"doubling", always, doubling_team_allreduce},
+};
 constexpr Algorithm neighbor_alltoalls[] = {{"nonblocking", always, nonblocking_neighbors}};
 
 }  // namespace
@@ -70,6 +75,8 @@ std::span<const Algorithm> algorithms(CollectiveKind collective) {
       return allreduces;
     case CollectiveKind::reduce_scatter_block:
       return reduce_scatter_blocks;
+    case CollectiveKind::team_allreduce:
+      return team_allreduces;
     case CollectiveKind::neighbor_alltoall:
     case CollectiveKind::neighbor_alltoallv:
       break;
@@ -88,6 +95,8 @@ std::span<const std::string_view> direct_names(CollectiveKind collective) noexce
     case CollectiveKind::neighbor_alltoall:
     case CollectiveKind::neighbor_alltoallv:
       return {};  // who has nothing to send back is not waited for
+    case CollectiveKind::team_allreduce:
+      return {};  // its members meet by messages
     case CollectiveKind::alltoall:
     case CollectiveKind::alltoallv:
       return direct;

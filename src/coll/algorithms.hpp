@@ -22,7 +22,8 @@ enum class CollectiveKind {
   allreduce,
   reduce_scatter_block,
   neighbor_alltoall,
-  neighbor_alltoallv
+  neighbor_alltoallv,
+  team_allreduce
 };
 
 // By the values of the kinds.
@@ -35,7 +36,8 @@ inline constexpr std::string_view collective_names[] = {"barrier",
                                                         "allreduce",
                                                         "reduce_scatter_block",
                                                         "neighbor_alltoall",
-                                                        "neighbor_alltoallv"};
+                                                        "neighbor_alltoallv",
+                                                        "team_allreduce"};
 
 constexpr std::string_view name_of(CollectiveKind kind) noexcept {
   const auto index = static_cast<std::size_t>(kind);

@@ -29,14 +29,15 @@ using transport::WireRecord;
 
 namespace {
 
-// Nodes count from 0 on, in the order of their first ranks.
+// Nodes, or teams, count from 0 on, in the order of their first ranks.
 void place_ranks(Shape& shape, const std::vector<Told>& told) {
   std::map<int, int> number;
   std::vector<int> members;
   shape.node.clear();
   shape.index.clear();
   for (const Told& each : told) {
-    const int node = number.emplace(each.node, static_cast<int>(number.size())).first->second;
+    const int first = each.team.empty() ? each.node : each.team.front();
+    const int node = number.emplace(first, static_cast<int>(number.size())).first->second;
     if (static_cast<std::size_t>(node) == members.size()) members.push_back(0);
     shape.node.push_back(node);
     shape.index.push_back(members[static_cast<std::size_t>(node)]++);

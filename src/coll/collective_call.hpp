@@ -40,6 +40,7 @@ struct Arguments {
   base::ErrorKind refusal_kind = base::ErrorKind::none;
   std::shared_ptr<const group::Communicator> communicator;
   std::vector<int> members;  // ranks in MPI_COMM_WORLD
+  std::vector<int> team;     // of an allreduce of teams: ours, by rank in the communicator
   int node = 0;              // the first of these on this one's node
   std::uint64_t number = 0;  // of the collective, among those of its communicator
 };

@@ -19,9 +19,10 @@ bool messages_touch(const Phase& phase, const Region& region) {
          std::any_of(phase.sends.begin(), phase.sends.end(), has);
 }
 
-// From which phase on nothing else uses the region, up to the given one.
-std::size_t free_since(const std::vector<Phase>& phases, std::size_t phase, const Region& region) {
-  while (phase > 0 && !steps_touch(phases[phase], region) &&
+// From which phase on nothing else uses the region, from the first that may be to the given one.
+std::size_t free_since(const std::vector<Phase>& phases, std::size_t first, std::size_t phase,
+                       const Region& region) {
+  while (phase > first && !steps_touch(phases[phase], region) &&
          !messages_touch(phases[phase - 1], region))
     --phase;
   return phase;
@@ -71,10 +72,19 @@ void ScheduleBuilder::receive(int peer, const Region& region) {
   if (region.bytes > 0) phases_.back().receives.push_back({peer, region, phases_.size() - 1});
 }
 
+std::size_t ScheduleBuilder::first_start(const Region& region) const {
+  return region.buffer == Buffer::temporary || region.bytes == 0 ? 0 : buffers_free_;
+}
+
+void ScheduleBuilder::meet(int peer) {
+  phases_.back().sends.push_back({peer, {}});
+  phases_.back().receives.push_back({peer, {}, phases_.size() - 1});
+}
+
 Schedule ScheduleBuilder::finish() {
   for (std::size_t phase = 0; phase < phases_.size(); ++phase)
     for (Receive& receive : phases_[phase].receives)
-      receive.start = free_since(phases_, phase, receive.region);
+      receive.start = free_since(phases_, first_start(receive.region), phase, receive.region);
   return {std::move(phases_), temporary_};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes a schedule from its first phase to its last. What has no bytes is left out: a message of
-// none at both ends, which know its length alike.
+// none at both ends, which know its length alike. Only where ranks meet it is there for itself.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +22,12 @@ class ScheduleBuilder {
 
   void send(int peer, const Region& region);
   void receive(int peer, const Region& region);
+  // Messages of no bytes each way: the phase ends when both have come here.
+  void meet(int peer);
+
+  // Others may use the input and the output up to here: no receive into them starts before this
+  // phase.
+  void buffers_are_free() { buffers_free_ = phases_.size() - 1; }
 
   // All ranks count phases alike, also those that have nothing to do in some.
   void next_phase() { skip_phases(1); }
@@ -30,8 +36,11 @@ class ScheduleBuilder {
   Schedule finish();
 
  private:
+  std::size_t first_start(const Region& region) const;
+
   std::vector<Phase> phases_{1};
   std::size_t temporary_ = 0;
+  std::size_t buffers_free_ = 0;
 };
 
 }  // namespace penstock::coll

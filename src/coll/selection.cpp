@@ -17,14 +17,23 @@ using base::ErrorKind;
 namespace {
 
 // Where messages are short their number counts, else the bytes that each rank sends.
+std::string_view fastest_allreduce(int ranks, std::size_t bytes, bool on_gpu) {
+  const std::size_t short_allreduce = !on_gpu      ? std::size_t{16} << 10
+                                      : ranks <= 2 ? std::size_t{16} << 20
+                                                   : std::size_t{256} << 10;
+  return bytes <= short_allreduce ? "doubling" : "two-shot";
+}
+
 std::string_view fastest(CollectiveKind collective, const Shape& shape, bool on_gpu) {
   constexpr std::size_t short_allgather = 8192;
-  const std::size_t short_allreduce = !on_gpu            ? std::size_t{16} << 10
-                                      : shape.ranks <= 2 ? std::size_t{16} << 20
-                                                         : std::size_t{256} << 10;
   switch (collective) {
     case CollectiveKind::allreduce:
-      return shape.bytes() <= short_allreduce ? "doubling" : "two-shot";
+      return fastest_allreduce(shape.ranks, shape.bytes(), on_gpu);
+    case CollectiveKind::team_allreduce: {
+      const int team = node_ranks(shape);
+      return fastest_allreduce(shape.ranks / team, shape.bytes() / static_cast<std::size_t>(team),
+                               on_gpu);
+    }
     case CollectiveKind::allgather:
       return shape.bytes() <= short_allgather ? "dissemination" : "ring";
     case CollectiveKind::alltoall:

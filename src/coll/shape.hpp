@@ -19,7 +19,8 @@ struct Block {
 // All members of a collective know the same, but for the blocks of uneven ones and the neighbours.
 struct Shape {
   int ranks = 1;
-  // Of each rank: its node, and its number among those of its node, both from 0 on.
+  // Of each rank: its node, and its number among those of its node, both from 0 on. Of an allreduce
+  // of teams: its team instead.
   std::vector<int> node, index;
   // Member 0 decides these three for all.
   int group = 1;   // ranks of a group

@@ -86,6 +86,27 @@ void require_fitting_edges(const std::vector<Told>& told) {
   for (const auto& [ranks, rooms] : received) require_fitting_edge(ranks, sent[ranks], rooms);
 }
 
+// ---- Teams
+
+void require_teams(const std::vector<Told>& told) {
+  const std::size_t ranks = told.front().team.size();
+  for (std::size_t rank = 0; rank < told.size(); ++rank) {
+    const std::vector<int>& team = told[rank].team;
+    if (team.size() != ranks)
+      throw Error(
+          ErrorKind::argument,
+          fmt::format("rank 0's team has {} ranks and that of rank {} has {}: all teams are "
+                      "of equal size",
+                      ranks, rank, team.size()));
+    for (const int mate : team)
+      if (told[static_cast<std::size_t>(mate)].team != team)
+        throw Error(ErrorKind::argument,
+                    fmt::format("rank {} has rank {} in its team, which names another team: each "
+                                "rank is of one",
+                                rank, mate));
+  }
+}
+
 // ---- What they are made of, with PENSTOCK_CHECK
 
 void require_same_elements(const std::vector<Told>& told, std::size_t from, std::size_t to) {
@@ -114,7 +135,7 @@ void write_told(core::LetterWriter& letter, const Arguments& arguments, bool wit
   letter.value(arguments.node).value(arguments.gpu >= 0).text(arguments.algorithm);
   letter.text(arguments.refusal).value(arguments.refusal_kind);
   letter.list(bytes_of(arguments.sends)).list(bytes_of(arguments.receives));
-  letter.list(arguments.destinations).list(arguments.sources);
+  letter.list(arguments.destinations).list(arguments.sources).list(arguments.team);
   const auto nothing = datatype::Signature::of_anything();
   letter.bytes((with_signatures ? arguments.sent : nothing).to_bytes());
   letter.bytes((with_signatures ? arguments.received : nothing).to_bytes());
@@ -138,6 +159,7 @@ Told read_told(core::LetterReader& letter) {
   told.receives = letter.list<std::size_t>();
   told.destinations = letter.list<int>();
   told.sources = letter.list<int>();
+  told.team = letter.list<int>();
   told.sent = datatype::Signature::from_bytes(letter.bytes());
   told.received = datatype::Signature::from_bytes(letter.bytes());
   return told;
@@ -164,6 +186,8 @@ void require_fitting(const std::vector<Told>& told) {
       return require_fitting_edges(told);
     case CollectiveKind::neighbor_alltoallv:
       return require_fitting_edges(told);
+    case CollectiveKind::team_allreduce:
+      return require_teams(told);
     default:
       return;  // reductions compare the datatype itself
   }

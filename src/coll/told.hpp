@@ -27,6 +27,7 @@ struct Told {
   base::ErrorKind refusal_kind{};
   std::vector<std::size_t> sends, receives;  // bytes, as in Shape
   std::vector<int> destinations, sources;
+  std::vector<int> team;
   datatype::Signature sent, received;  // they say nothing where they have not been asked for
 };
 

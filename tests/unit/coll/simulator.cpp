@@ -5,15 +5,17 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 namespace penstock::coll {
 
 namespace {
 
-bool meets(const std::vector<Region>& regions, const Region& region) {
-  return std::any_of(regions.begin(), regions.end(),
-                     [&](const Region& each) { return overlap(each, region); });
+std::vector<int> each_its_own(std::size_t ranks) {
+  std::vector<int> owners(ranks);
+  std::iota(owners.begin(), owners.end(), 0);
+  return owners;
 }
 
 void drop(std::vector<Region>& regions, const Region& region) {
@@ -51,10 +53,11 @@ float combined(float first, float second) {
 }
 
 Simulator::Simulator(const std::vector<Schedule>& schedules, std::vector<RankMemory>& memories,
-                     SendMode mode, std::uint32_t seed)
+                     SendMode mode, std::uint32_t seed, std::vector<int> owners)
     : schedules_(schedules),
       memories_(memories),
       mode_(mode),
+      owners_(owners.empty() ? each_its_own(schedules.size()) : std::move(owners)),
       random_(seed + 1),
       ranks_(schedules.size()) {
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
@@ -149,15 +152,18 @@ void Simulator::begin_phase(std::size_t number) {
   for (const LocalStep& each : schedules_[number].phases[phase].steps) carry_out(number, each);
   for (const std::size_t each : rank.starts[phase]) start_receive(each);
   for (const std::size_t each : rank.sends[phase]) start_send(each);
-  if (rank.open[phase] == 0 && rank.next_phase < rank.open.size())
-    events_.push_back({Act::begin_phase, number});
+  if (rank.open[phase] > 0) return;
+  if (rank.next_phase == rank.open.size()) return end(number);
+  events_.push_back({Act::begin_phase, number});
 }
 
 void Simulator::start_receive(std::size_t number) {
   Message& message = messages_[number];
   Rank& rank = ranks_[message.destination];
   const Region& region = message.receive->region;
-  if (meets(rank.sending, region) || meets(rank.receiving, region))
+  check_programs(message.destination, region);
+  if (meets(message.destination, &Rank::sending, region) ||
+      meets(message.destination, &Rank::receiving, region))
     complain(fmt::format("rank {} receives where a message is", message.destination));
   rank.receiving.push_back(region);
   message.received = true;
@@ -167,7 +173,8 @@ void Simulator::start_receive(std::size_t number) {
 void Simulator::start_send(std::size_t number) {
   Message& message = messages_[number];
   Rank& rank = ranks_[message.source];
-  if (meets(rank.receiving, message.send->region))
+  check_programs(message.source, message.send->region);
+  if (meets(message.source, &Rank::receiving, message.send->region))
     complain(fmt::format("rank {} sends what it still receives", message.source));
   rank.sending.push_back(message.send->region);
   message.sent = true;
@@ -218,7 +225,16 @@ void Simulator::end_receive(const Message& message) {
 void Simulator::end_one(std::size_t number, std::size_t phase) {
   Rank& rank = ranks_[number];
   if (--rank.open[phase] > 0 || rank.next_phase != phase + 1) return;
-  if (rank.next_phase < rank.open.size()) events_.push_back({Act::begin_phase, number});
+  if (rank.next_phase == rank.open.size()) return end(number);
+  events_.push_back({Act::begin_phase, number});
+}
+
+// Its program has the buffers again: no message of another rank's uses them.
+void Simulator::end(std::size_t number) {
+  ranks_[number].ended = true;
+  for (std::size_t other = 0; other < ranks_.size(); ++other)
+    for (const auto messages : {&Rank::sending, &Rank::receiving})
+      for (const Region& region : ranks_[other].*messages) check_programs(other, region);
 }
 
 void Simulator::carry_out(std::size_t rank, const LocalStep& step) {
@@ -232,16 +248,17 @@ void Simulator::carry_out(std::size_t rank, const LocalStep& step) {
 }
 
 void Simulator::check_step(std::size_t number, const LocalStep& step) {
-  const Rank& rank = ranks_[number];
   const Region to = region_written(step);
   check_region(number, to);
+  check_programs(number, to);
   if (to.buffer == Buffer::input) complain("a local step writes the input");
-  if (meets(rank.sending, to) || meets(rank.receiving, to))
+  if (meets(number, &Rank::sending, to) || meets(number, &Rank::receiving, to))
     complain(fmt::format("rank {} writes where a message is", number));
   const bool reduces = std::holds_alternative<Reduce>(step);
   for (const Region& from : regions_read(step)) {
     check_region(number, from);
-    if (meets(rank.receiving, from))
+    check_programs(number, from);
+    if (meets(number, &Rank::receiving, from))
       complain(fmt::format("rank {} reads what it still receives", number));
     if (from.bytes != to.bytes) complain("a local step changes the length");
     if (overlap(from, to) && !(reduces && from == to))
@@ -262,12 +279,39 @@ void Simulator::combine(std::size_t rank, const Reduce& reduce) {
 }
 
 void Simulator::check_region(std::size_t rank, const Region& region) {
-  if (region.end() > memories_[rank][region.buffer].size())
+  if (region.end() > memory_of(rank, region.buffer).size())
     complain(fmt::format("rank {} leaves its buffer", rank));
 }
 
+bool Simulator::meets(std::size_t rank, std::vector<Region> Rank::*messages,
+                      const Region& region) const {
+  for (std::size_t other = 0; other < ranks_.size(); ++other) {
+    const bool same =
+        region.buffer == Buffer::temporary ? other == rank : owners_[other] == owners_[rank];
+    const std::vector<Region>& regions = ranks_[other].*messages;
+    if (same && std::any_of(regions.begin(), regions.end(),
+                            [&](const Region& each) { return overlap(each, region); }))
+      return true;
+  }
+  return false;
+}
+
+void Simulator::check_programs(std::size_t rank, const Region& region) {
+  if (region.buffer == Buffer::temporary || region.bytes == 0) return;
+  for (std::size_t other = 0; other < ranks_.size(); ++other) {
+    if (owners_[other] != owners_[rank]) continue;
+    if (ranks_[other].next_phase == 0 || ranks_[other].ended)
+      complain(fmt::format("rank {} uses a buffer that the program of rank {} has {}", rank, other,
+                           ranks_[other].ended ? "again" : "still"));
+  }
+}
+
+std::vector<std::byte>& Simulator::memory_of(std::size_t rank, Buffer buffer) {
+  return memories_[buffer == Buffer::temporary ? rank : owners_[rank]][buffer];
+}
+
 std::byte* Simulator::at(std::size_t rank, const Region& region) {
-  return memories_[rank][region.buffer].data() + region.offset;
+  return memory_of(rank, region.buffer).data() + region.offset;
 }
 
 void Simulator::complain(const std::string& text) {

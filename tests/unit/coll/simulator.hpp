@@ -34,9 +34,11 @@ float combined(float first, float second);
 
 class Simulator {
  public:
-  // Temporaries are made here. Values that are combined are floats.
+  // Temporaries are made here. Values that are combined are floats. `owners`: whose input and
+  // output each rank has, where several have the same; their programs use them until each one's
+  // first phase, and from its end on.
   Simulator(const std::vector<Schedule>& schedules, std::vector<RankMemory>& memories,
-            SendMode mode, std::uint32_t seed);
+            SendMode mode, std::uint32_t seed, std::vector<int> owners = {});
 
   // Says what is wrong first, or nothing.
   std::string run();
@@ -56,6 +58,7 @@ class Simulator {
     std::size_t next_phase = 0;
     std::vector<int> open;  // messages of each phase that have not ended
     std::vector<Region> sending, receiving;
+    bool ended = false;
     std::vector<std::vector<std::size_t>> starts, sends;  // messages, by phase
   };
   enum class Act : std::uint8_t { begin_phase, take, deliver };
@@ -76,6 +79,7 @@ class Simulator {
   void end_send(const Message& message);
   void end_receive(const Message& message);
   void end_one(std::size_t rank, std::size_t phase);
+  void end(std::size_t rank);
   void start_receive(std::size_t number);
   void start_send(std::size_t number);
   void may_deliver(std::size_t number);
@@ -84,12 +88,17 @@ class Simulator {
   void check_step(std::size_t rank, const LocalStep& step);
   void combine(std::size_t rank, const Reduce& reduce);
   void check_region(std::size_t rank, const Region& region);
+  // Whether some rank with the same memory sends, or receives, there.
+  bool meets(std::size_t rank, std::vector<Region> Rank::*messages, const Region& region) const;
+  void check_programs(std::size_t rank, const Region& region);
+  std::vector<std::byte>& memory_of(std::size_t rank, Buffer buffer);
   std::byte* at(std::size_t rank, const Region& region);
   void complain(const std::string& text);
 
   const std::vector<Schedule>& schedules_;
   std::vector<RankMemory>& memories_;
   const SendMode mode_;
+  const std::vector<int> owners_;
   std::minstd_rand random_;
   std::vector<Rank> ranks_;
   std::vector<Message> messages_;

@@ -271,6 +271,25 @@ Trial allreduce_trial(const Shape& shape, Reference reference) {
   return trial;
 }
 
+Trial team_allreduce_trial(const Shape& shape, Reference reference) {
+  Trial trial = blank(shape, shape.bytes(), shape.bytes());
+  Shape teams = shape;
+  teams.ranks = shape.ranks / node_ranks(shape);
+  const std::vector<int> order = node_order(shape);
+  for (int rank = 0; rank < shape.ranks; ++rank)
+    trial.owners.push_back(order[shape.node[rank] * node_ranks(shape)]);
+  for (int rank = 0; rank < shape.ranks; ++rank)
+    if (trial.owners[rank] == rank)
+      fill_floats(trial.before[rank][source_of(shape)], shape.node[rank]);
+    else
+      trial.before[rank] = {};
+  trial.after = trial.before;
+  for (int rank = 0; rank < shape.ranks; ++rank)
+    for (std::size_t i = 0; trial.owners[rank] == rank && i < shape.count; ++i)
+      write_value(teams, reference, i, &trial.after[rank][Buffer::output][i * sizeof(float)]);
+  return trial;
+}
+
 Trial reduce_scatter_trial(const Shape& shape) {
   const std::size_t all = shape.ranks * shape.bytes();
   Trial trial = blank(shape, all, shape.in_place ? all : shape.bytes());
@@ -299,7 +318,7 @@ Trial reduce_trial(const Shape& shape, Reference reference) {
 std::string run(const Trial& trial, const std::vector<Schedule>& schedules, std::uint32_t seed) {
   std::vector<RankMemory> memories = trial.before;
   const SendMode mode = seed % 2 == 0 ? SendMode::buffered : SendMode::synchronous;
-  std::string complaint = Simulator(schedules, memories, mode, seed).run();
+  std::string complaint = Simulator(schedules, memories, mode, seed, trial.owners).run();
   if (!complaint.empty()) return complaint;
   for (std::size_t rank = 0; rank < memories.size(); ++rank)
     for (const Buffer buffer : {Buffer::input, Buffer::output}) {

@@ -14,6 +14,7 @@ namespace penstock::coll {
 struct Trial {
   std::vector<Shape> shapes;  // by rank
   std::vector<RankMemory> before, after;
+  std::vector<int> owners;  // whose memory each rank has; empty: each its own
 
   std::vector<Schedule> schedules(const Algorithm& algorithm) const;
 };
@@ -31,6 +32,8 @@ using Reference = float (*)(const Shape& shape, const std::vector<float>& values
 float by_rank(const Shape& shape, const std::vector<float>& values);
 float by_doubling(const Shape& shape, const std::vector<float>& values);
 Trial allreduce_trial(const Shape& shape, Reference reference);
+// The memory of a team, which is a node, is that of its first rank.
+Trial team_allreduce_trial(const Shape& shape, Reference reference);
 Trial reduce_scatter_trial(const Shape& shape);
 Trial reduce_trial(const Shape& shape, Reference reference);
 
