@@ -47,6 +47,14 @@ DeviceIdentity Devices::identity(int device) const {
   return identity;
 }
 
+int Devices::device_with(const DeviceIdentity& wanted) const {
+  int count = 0;
+  check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
+  for (int each = 0; each < count; ++each)
+    if (identity(each) == wanted) return each;
+  return -1;
+}
+
 unsigned Devices::processors(int device) const {
   int processors = 0;
   check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),

@@ -20,7 +20,8 @@ class Devices {
   // Throws Error.
   std::shared_ptr<std::byte> crowd(int device);
   DeviceIdentity identity(int device) const;
-  unsigned processors(int device) const;  // multiprocessors
+  int device_with(const DeviceIdentity& identity) const;  // -1: this process does not see it
+  unsigned processors(int device) const;                  // multiprocessors
 
   struct DeviceReach {
     bool possible = false;

@@ -10,10 +10,12 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "device/gpu.hpp"
 #include "peer/arena_file.hpp"
 #include "peer/delivery_offer.hpp"
 #include "peer/rally_offer.hpp"
 #include "peer/window.hpp"
+#include "transport/wire_record.hpp"
 
 namespace penstock::peer {
 
@@ -107,6 +109,29 @@ std::unique_ptr<transport::GroupOffer> Peer::open_group(const transport::GroupMe
   retired_.sweep();
   if (ours.way == transport::GroupWay::slots) return std::make_unique<RallyOffer>(*this, ours);
   return std::make_unique<DeliveryOffer>(*this, ours);
+}
+
+transport::Verdict Peer::can_share(const void* memory, std::size_t bytes) const {
+  if (device::memory_kind(memory) != device::MemoryKind::host)
+    return {false, "it is not in host memory"};
+  if (!memory_->contains(memory, bytes))
+    return {false,
+            "it is not of PST_Alloc_mem, or that found no shared memory, which its log tells: "
+            "allocate it with PST_Alloc_mem"};
+  return base::accepted();
+}
+
+transport::SharedMemory Peer::share(const void* memory, std::size_t bytes) {
+  ExposedMemory exposed = expose(memory, bytes);
+  return {transport::to_wire(exposed.record), std::move(exposed.kept)};
+}
+
+// Other processes' memory stays mapped here until our end.
+std::shared_ptr<std::byte> Peer::open_shared(int owner, std::span<const std::byte> record) {
+  if (const transport::Verdict reached = reaches(owner); !reached.yes)
+    throw Error(ErrorKind::unsupported,
+                fmt::format("it does not reach the memory of rank {}: {}", owner, reached.why));
+  return {std::shared_ptr<void>(), map(owner, transport::from_wire<MemoryRecord>(record).place)};
 }
 
 transport::Verdict Peer::reaches(int rank) const {

@@ -52,6 +52,10 @@ class Peer final : public transport::Transport {
   transport::Verdict can_serve_group(const transport::GroupMessage& ours) const override;
   std::unique_ptr<transport::GroupOffer> open_group(const transport::GroupMessage& ours) override;
 
+  transport::Verdict can_share(const void* memory, std::size_t bytes) const override;
+  transport::SharedMemory share(const void* memory, std::size_t bytes) override;
+  std::shared_ptr<std::byte> open_shared(int owner, std::span<const std::byte> record) override;
+
   // For the forms of GPUs, whose halves keep in host memory what host threads of both ends look at.
   // They announce themselves later.
   bool announced() const noexcept { return memory_ != nullptr; }

@@ -11,6 +11,19 @@ namespace penstock::peer_gpu {
 using base::Error;
 using base::ErrorKind;
 
+namespace {
+
+// What this process has itself mapped from another one, as a team's memory, only that one exports.
+void export_to(MemoryRecord& record, const void* memory) {
+  try {
+    record.place = gpu::export_memory(memory);
+    record.exported = 1;
+  } catch (const Error&) {
+  }
+}
+
+}  // namespace
+
 MemoryRecord expose(const gpu::Devices& devices, const void* memory, std::size_t bytes) {
   const device::gpu::MemoryRegion region = device::gpu::region_of(memory);
   MemoryRecord record;
@@ -18,10 +31,7 @@ MemoryRecord expose(const gpu::Devices& devices, const void* memory, std::size_t
   record.device_identity = devices.identity(region.device);
   record.place.address = reinterpret_cast<std::uint64_t>(memory);
   const bool inside = bytes <= region.base + region.bytes - record.place.address;
-  if (region.exportable && inside) {
-    record.place = gpu::export_memory(memory);
-    record.exported = 1;
-  }
+  if (region.exportable && inside) export_to(record, memory);
   return record;
 }
 

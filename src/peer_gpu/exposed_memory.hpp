@@ -32,6 +32,7 @@ class RemoteMemory {
   // The place on device `theirs` of process `owner`, as kernels on our device `ours` address it.
   // Throws Error(transport). It stays mapped at least as long as the pointer that is returned.
   std::shared_ptr<std::byte> reach(int owner, int ours, int theirs, const gpu::DevicePlace& place);
+  void close_unused() noexcept { imports_.close_unused(); }
 
  private:
   const int rank_;

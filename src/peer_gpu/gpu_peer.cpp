@@ -67,6 +67,9 @@ class GpuPeer final : public transport::Transport {
   transport::Verdict can_connect_group(
       std::span<const transport::WireRecord> records) const override;
   std::unique_ptr<transport::GroupOffer> open_group(const transport::GroupMessage& ours) override;
+  transport::Verdict can_share(const void* memory, std::size_t bytes) const override;
+  transport::SharedMemory share(const void* memory, std::size_t bytes) override;
+  std::shared_ptr<std::byte> open_shared(int owner, std::span<const std::byte> record) override;
 
  private:
   class GpuOffer;
@@ -267,6 +270,44 @@ transport::Verdict GpuPeer::can_connect_group(
 std::unique_ptr<transport::GroupOffer> GpuPeer::open_group(const transport::GroupMessage& ours) {
   halves_.host().retired().sweep();
   return std::make_unique<RallyOffer>(halves_, ours);
+}
+
+transport::Verdict GpuPeer::can_share(const void* memory, std::size_t bytes) const {
+  const device::gpu::MemoryRegion region = device::gpu::look_at(memory);
+  if (!region.on_device) return {false, "it is not in " PENSTOCK_GPU " memory"};
+  const std::uint64_t end = reinterpret_cast<std::uintptr_t>(memory) + bytes;
+  if (region.exportable && end <= region.base + region.bytes) return {true, ""};
+  return {false, "other processes cannot map this " PENSTOCK_GPU
+                 " memory, or not all of it: allocate it with cudaMalloc"};
+}
+
+transport::SharedMemory GpuPeer::share(const void* memory, std::size_t bytes) {
+  const MemoryRecord record = expose(halves_.devices(), memory, bytes);
+  if (record.exported == 0)
+    throw Error(ErrorKind::unsupported,
+                "its " PENSTOCK_GPU " memory is mapped from another process, which owns it");
+  return {transport::to_wire(record), nullptr};
+}
+
+// Closed before the owner may free it, so not kept as what pairs map is.
+std::shared_ptr<std::byte> GpuPeer::open_shared(int owner, std::span<const std::byte> record) {
+  for (const transport::Verdict& verdict : {usable(), halves_.host().reaches(owner)})
+    if (!verdict.yes)
+      throw Error(ErrorKind::unsupported,
+                  fmt::format("it does not reach the memory of rank {}: {}", owner, verdict.why));
+  const auto theirs = transport::from_wire<MemoryRecord>(record);
+  const int device = halves_.devices().device_with(theirs.device_identity);
+  if (device < 0)
+    throw Error(ErrorKind::unsupported,
+                fmt::format("it does not see the GPU of rank {}, in whose memory the team's buffer "
+                            "is: make that GPU visible to all ranks of the team",
+                            owner));
+  auto opened = halves_.remote().reach(owner, device, theirs.device, theirs.place);
+  std::byte* const address = opened.get();
+  return {address, [this, opened = std::move(opened)](std::byte*) mutable {
+            opened.reset();
+            halves_.remote().close_unused();
+          }};
 }
 
 void GpuPeer::prepare(device::Stream& stream) {

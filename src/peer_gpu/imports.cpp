@@ -29,7 +29,7 @@ std::shared_ptr<std::byte> Imports::open(int rank, int device, const DevicePlace
   auto found = mapped_.find(key);
   if (found == mapped_.end()) {
     // An allocation that was freed there, and whose handle has come again, must go first.
-    close_unused([&](const Key& each, const Mapped& mapped) {
+    close_unused_where([&](const Key& each, const Mapped& mapped) {
       return each.rank == rank &&
              std::memcmp(&mapped.allocation, &place.allocation, sizeof place.allocation) == 0;
     });
@@ -39,8 +39,13 @@ std::shared_ptr<std::byte> Imports::open(int rank, int device, const DevicePlace
   const auto unused = std::count_if(mapped_.begin(), mapped_.end(), [](const auto& each) {
     return each.second.base.use_count() == 1;
   });
-  if (unused > most_unused) close_unused([](const Key&, const Mapped&) { return true; });
+  if (unused > most_unused) close_unused_where([](const Key&, const Mapped&) { return true; });
   return {base, base.get() + place.offset};
+}
+
+void Imports::close_unused() noexcept {
+  const std::lock_guard lock(mutex_);
+  close_unused_where([](const Key&, const Mapped&) { return true; });
 }
 
 std::shared_ptr<std::byte> Imports::map(const Key& key, const cudaIpcMemHandle_t& allocation) {
@@ -60,7 +65,7 @@ std::shared_ptr<std::byte> Imports::map(const Key& key, const cudaIpcMemHandle_t
 
 // Called with the lock held.
 template <class Condition>
-void Imports::close_unused(Condition condition) noexcept {
+void Imports::close_unused_where(Condition condition) noexcept {
   std::erase_if(mapped_, [&](const auto& each) {
     const auto& [key, mapped] = each;
     if (mapped.base.use_count() > 1 || !condition(key, mapped)) return false;

@@ -21,6 +21,8 @@ class Imports {
   // The place in memory of process `rank`, as kernels on our device address it. Throws
   // Error(transport). The mapping stays at least as long as the returned owner.
   std::shared_ptr<std::byte> open(int rank, int device, const DevicePlace& place);
+  // What has no owner is closed now. May wait for the device.
+  void close_unused() noexcept;
 
  private:
   struct Key {
@@ -35,7 +37,7 @@ class Imports {
   };
   std::shared_ptr<std::byte> map(const Key& key, const cudaIpcMemHandle_t& allocation);
   template <class Condition>
-  void close_unused(Condition condition) noexcept;
+  void close_unused_where(Condition condition) noexcept;
 
   std::mutex mutex_;
   std::map<Key, Mapped> mapped_;

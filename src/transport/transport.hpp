@@ -28,6 +28,7 @@
 #include "transport/group.hpp"
 #include "transport/message.hpp"
 #include "transport/plan.hpp"
+#include "transport/shared_memory.hpp"
 #include "transport/window.hpp"
 
 namespace penstock::transport {
@@ -123,6 +124,20 @@ class Transport {
   virtual std::unique_ptr<GroupOffer> open_group(const GroupMessage& /*ours*/) {
     throw base::Error(base::ErrorKind::internal,
                       name() + " serves no collectives without messages");
+  }
+
+  // Memory of the program's that other processes use as their own: its owner shares it by the first
+  // transport that can, and all others open it there. Why not: empty where it never does.
+  virtual Verdict can_share(const void* /*memory*/, std::size_t /*bytes*/) const {
+    return base::refused("");
+  }
+  virtual SharedMemory share(const void* /*memory*/, std::size_t /*bytes*/) {
+    throw base::Error(base::ErrorKind::internal, name() + " shares no memory");
+  }
+  // Where it is for us, as long as that is kept. `owner`: world rank. Throws Error.
+  virtual std::shared_ptr<std::byte> open_shared(int /*owner*/,
+                                                 std::span<const std::byte> /*record*/) {
+    throw base::Error(base::ErrorKind::internal, name() + " shares no memory");
   }
 };
 

@@ -91,6 +91,15 @@ class Relayed final : public transport::Transport {
                                       int peer) const override {
     return host_->can_serve_window(ours, peer);
   }
+  transport::Verdict can_share(const void* memory, std::size_t bytes) const override {
+    return host_->can_share(memory, bytes);
+  }
+  transport::SharedMemory share(const void* memory, std::size_t bytes) override {
+    return host_->share(memory, bytes);
+  }
+  std::shared_ptr<std::byte> open_shared(int owner, std::span<const std::byte> record) override {
+    return host_->open_shared(owner, record);
+  }
   std::unique_ptr<transport::WindowOffer> open_window(const transport::WindowMemory& ours,
                                                       int peer) override {
     return host_->open_window(ours, peer);
