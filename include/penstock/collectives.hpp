@@ -18,6 +18,7 @@
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace penstock {
@@ -174,6 +175,68 @@ Request allreduce_init(In&& in, Out&& out, MPI_Op operation, MPI_Comm comm,
       "PST_Allreduce_init", algorithm, [&](MPI_Info info, MPI_Request* request) {
         return PST_Allreduce_init(from.data(), to.data(), detail::count_of(to.size()),
                                   detail::type_of(to), operation, comm, info, request);
+      });
+}
+
+// Elements of one rank of a team, as each of its ranks addresses them (PST_Team_memory). All ranks
+// of the team make and end it together: it goes behind the requests that use it, and before what
+// the owner has the elements in.
+template <class Element>
+class TeamMemory {
+ public:
+  // `elements`: the owner's, elsewhere not looked at.
+  TeamMemory(Element* elements, std::size_t size, int owner, MPI_Comm team) : size_(size) {
+    void* mine = nullptr;
+    detail::check(PST_Team_memory(elements, static_cast<MPI_Aint>(size * sizeof(Element)), owner,
+                                  team, &mine),
+                  "PST_Team_memory");
+    data_ = static_cast<Element*>(mine);
+  }
+  TeamMemory(TeamMemory&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  TeamMemory& operator=(TeamMemory&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~TeamMemory() {
+    if (data_ != nullptr && detail::library_is_running()) PST_Team_memory_free(data_);
+  }
+
+  Element* data() const noexcept { return data_; }
+  std::size_t size() const noexcept { return size_; }
+  std::span<Element> all() const noexcept { return {data_, size_}; }
+
+ private:
+  Element* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// Combines the buffers of all teams of `comm`, each of which all ranks of a team name (TeamMemory),
+// in place.
+template <Elements Range>
+Request team_allreduce_init(Range&& elements, MPI_Op operation, MPI_Comm team, MPI_Comm comm,
+                            const std::string& algorithm = "") {
+  const std::span data(elements);
+  return detail::request_by(
+      "PST_Team_allreduce_init", algorithm, [&](MPI_Info info, MPI_Request* request) {
+        return PST_Team_allreduce_init(MPI_IN_PLACE, data.data(), detail::count_of(data.size()),
+                                       detail::type_of(data), operation, team, comm, info, request);
+      });
+}
+
+// The same from `in` to `out`, which has as many elements.
+template <Elements In, Elements Out>
+Request team_allreduce_init(In&& in, Out&& out, MPI_Op operation, MPI_Comm team, MPI_Comm comm,
+                            const std::string& algorithm = "") {
+  const std::span from(in), to(out);
+  detail::require_one_type<decltype(from), decltype(to)>();
+  if (from.size() != to.size())
+    throw std::length_error("penstock: what is combined and what comes of it differ in size");
+  return detail::request_by(
+      "PST_Team_allreduce_init", algorithm, [&](MPI_Info info, MPI_Request* request) {
+        return PST_Team_allreduce_init(from.data(), to.data(), detail::count_of(to.size()),
+                                       detail::type_of(to), operation, team, comm, info, request);
       });
 }
 

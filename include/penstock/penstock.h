@@ -332,6 +332,18 @@ PST_API int PST_Neighbor_alltoallv_init(const void* sendbuf, const MPI_Count sen
                                         void* recvbuf, const MPI_Count recvcounts[],
                                         const MPI_Aint rdispls[], MPI_Datatype recvtype,
                                         MPI_Comm comm, MPI_Info info, MPI_Request* request);
+/* An allreduce of teams: `comm` consists of teams of equal size, each on one host, and the ranks of
+ * a team have one send buffer and one receive buffer between them (PST_Team_memory), which each
+ * names by its own pointer. The result, in the receive buffer of each team, combines the send
+ * buffers of the teams, each counted once. Each rank carries out its share of that. A start says
+ * that this rank's stream has done with both buffers; behind a wait all of the result is there, and
+ * nobody reads or writes the buffers for this epoch any more. MPI_IN_PLACE on all ranks: the
+ * receive buffer is the send buffer, too. `team` is a communicator of the ranks of this rank's
+ * team, alone; the rest as above. Teams of different sizes, and one that is no part of `comm`, are
+ * PST_ERROR_ARGUMENT at the match. Source: Penstock. */
+PST_API int PST_Team_allreduce_init(const void* sendbuf, void* recvbuf, MPI_Count count,
+                                    MPI_Datatype datatype, MPI_Op op, MPI_Comm team, MPI_Comm comm,
+                                    MPI_Info info, MPI_Request* request);
 /* Floating-point numbers of 16 bits. */
 typedef enum PST_ANY_INT {
   PST_TYPE_FLOAT16 = 0, /* IEEE 754 binary16: 5 bits of exponent, 10 of fraction */
@@ -661,6 +673,24 @@ PST_API int PST_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr);
  * nothing. Does not block. Any thread. Error: PST_ERROR_ARGUMENT for any other pointer that is not
  * from PST_Alloc_mem. Source: MPI, Penstock. */
 PST_API int PST_Free_mem(void* base);
+
+/* Makes `size` bytes at `base` of rank `owner` memory of all ranks of `team`, who share memory: the
+ * address at which each has them is written to the pointer at `mine`; the owner's is `base`. They
+ * lie inside one allocation of PST_Alloc_mem or PST_Win_allocate, or of cudaMalloc on a GPU that
+ * all ranks see; `base` is looked at on the owner alone, and names one such memory at a time. What
+ * is said between the ranks about its contents is the program's: PST_Team_allreduce_init orders its
+ * own use. Collective over `team`; blocks. Errors, on all ranks alike: PST_ERROR_ARGUMENT,
+ * PST_ERROR_UNSUPPORTED (other memory; a rank that does not reach it), PST_ERROR_COMMUNICATOR,
+ * PST_ERROR_RESOURCES, PST_ERROR_MPI. Source: Penstock. */
+PST_API int PST_Team_memory(void* base, MPI_Aint size, int owner, MPI_Comm team, void* mine);
+
+/* Ends it. Requests over it must have been freed before, when their streams had done with them.
+ * When it returns no other rank has the memory any more, and the owner may free it. A null pointer
+ * does nothing. Collective over the team; blocks until all ranks have called it (PENSTOCK_TIMEOUT
+ * bounds that). What is left at the end is ended by MPI_Finalize. Errors: PST_ERROR_ARGUMENT (an
+ * address that is none of PST_Team_memory), PST_ERROR_TIMEOUT, PST_ERROR_PEER_DEAD, after which
+ * others may still use it to the end. Source: Penstock. */
+PST_API int PST_Team_memory_free(void* mine);
 
 #ifdef __cplusplus
 }

@@ -154,3 +154,15 @@ int PST_Reduce_scatter_block_init(const void* sendbuf, void* recvbuf, MPI_Count 
                 call.op = op;
               });
 }
+
+int PST_Team_allreduce_init(const void* sendbuf, void* recvbuf, MPI_Count count,
+                            MPI_Datatype datatype, MPI_Op op, MPI_Comm team, MPI_Comm comm,
+                            MPI_Info info, MPI_Request* request) {
+  return init(CollectiveKind::team_allreduce, "PST_Team_allreduce_init", comm, info, request,
+              [&](api::CollectiveArguments& call) {
+                call.send.buffer = sendbuf;
+                call.receive = {recvbuf, count, datatype};
+                call.op = op;
+                call.team = team;
+              });
+}

@@ -13,6 +13,7 @@
 #include "api/errors.hpp"
 #include "api/half_types.hpp"
 #include "api/recorder.hpp"
+#include "api/teams.hpp"
 #include "api/windows.hpp"
 #include "base/forked.hpp"
 #include "base/log.hpp"
@@ -143,10 +144,19 @@ void initialise_library() {
   if (!why_not_recording().empty()) base::log::warn(why_not_recording());
 }
 
+namespace {
+
+void end_when_drained() noexcept {
+  end_enqueued();
+  end_team_memory();
+}
+
+}  // namespace
+
 void finalise_library(const char* call) noexcept {
   if (base::forked()) return;
   end_windows();
-  core::Library::finalise(call, end_enqueued);
+  core::Library::finalise(call, end_when_drained);
   free_half_types();
   group::MpiLayout::free_unused();
 }

@@ -44,7 +44,9 @@ std::unique_ptr<MpiMemberGroup> MpiMemberGroup::of_communicator(MPI_Comm comm) {
     throw Error(ErrorKind::communicator, "the communicator is MPI_COMM_NULL");
   int inter = 0;
   check_mpi(PMPI_Comm_test_inter(comm, &inter), "MPI_Comm_test_inter");
-  if (inter != 0) throw Error(ErrorKind::communicator, "an intercommunicator has no windows");
+  if (inter != 0)
+    throw Error(ErrorKind::communicator,
+                "an intercommunicator has no windows, and its groups are no team");
   MPI_Group members = MPI_GROUP_NULL;
   check_mpi(PMPI_Comm_group(comm, &members), "MPI_Comm_group");
   return std::unique_ptr<MpiMemberGroup>(new MpiMemberGroup(members, &comm));

@@ -129,10 +129,14 @@ TYPED(PST_Allreduce_init, const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, M
       MPI_Request*);
 TYPED(PST_Reduce_scatter_block_init, const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm,
       MPI_Info, MPI_Request*);
+TYPED(PST_Team_allreduce_init, const void*, void*, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm,
+      MPI_Comm, MPI_Info, MPI_Request*);
 TYPED(PST_Type_get, PST_Type, MPI_Datatype*);
 TYPED(PST_Request_algorithm, MPI_Request, char*, int);
 TYPED(PST_Alloc_mem, MPI_Aint, MPI_Info, void*);
 TYPED(PST_Free_mem, void*);
+TYPED(PST_Team_memory, void*, MPI_Aint, int, MPI_Comm, void*);
+TYPED(PST_Team_memory_free, void*);
 TYPED(PST_Win_attach, MPI_Win);
 TYPED(PST_Win_create, void*, MPI_Aint, int, MPI_Info, MPI_Comm, MPI_Win*);
 TYPED(PST_Win_allocate, MPI_Aint, int, MPI_Info, MPI_Comm, void*, MPI_Win*);
@@ -204,10 +208,13 @@ static const Function table[] = {
     (Function)PST_Alltoallv_init,
     (Function)PST_Allreduce_init,
     (Function)PST_Reduce_scatter_block_init,
+    (Function)PST_Team_allreduce_init,
     (Function)PST_Type_get,
     (Function)PST_Request_algorithm,
     (Function)PST_Alloc_mem,
     (Function)PST_Free_mem,
+    (Function)PST_Team_memory,
+    (Function)PST_Team_memory_free,
     (Function)PST_Win_attach,
     (Function)PST_Win_create,
     (Function)PST_Win_allocate,

@@ -46,6 +46,25 @@ TEST(CollectiveLayer, AReduceEndsOnItsRoot) {
   for (std::size_t i = 0; i < out.size(); ++i) EXPECT_EQ(out[i], sum_at(i));
 }
 
+// One team of all ranks, whose buffer is that of rank 0, so that the sum is the buffer itself; and
+// teams of one.
+TEST(CollectiveLayer, TeamsCombineTheirBuffers) {
+  constexpr std::size_t count = 7;
+  penstock::Buffer<int> parts(count), sums(count);
+  std::iota(parts.begin(), parts.end(), 5);
+  {
+    const TeamMemory<int> in(parts.data(), count, 0, MPI_COMM_WORLD);
+    TeamMemory<int> out(sums.data(), count, 0, MPI_COMM_WORLD);
+    run(team_allreduce_init(in.all(), out.all(), MPI_SUM, MPI_COMM_WORLD, MPI_COMM_WORLD));
+    for (std::size_t i = 0; i < count; ++i) EXPECT_EQ(out.all()[i], 5 + static_cast<int>(i));
+  }
+  run(team_allreduce_init(parts.all(), MPI_SUM, MPI_COMM_SELF, MPI_COMM_WORLD, "two-shot"));
+  for (std::size_t i = 0; i < count; ++i) EXPECT_EQ(parts[i], size() * (5 + static_cast<int>(i)));
+  EXPECT_THROW(
+      team_allreduce_init(parts.all().first(3), sums.all(), MPI_SUM, MPI_COMM_SELF, MPI_COMM_WORLD),
+      std::length_error);
+}
+
 TEST(CollectiveLayer, AReduceScatterLeavesEachItsBlock) {
   const std::vector<int> in = numbers_of_rank(3 * static_cast<std::size_t>(size()));
   std::vector<int> out(3);

@@ -31,6 +31,13 @@ void enqueue_delay(Stream stream, std::uintptr_t microseconds);
 // host's.
 enum class Memory { ordinary, allocated, pinned };
 const char* name(Memory memory);
+// What several processes can address, and what they cannot.
+#if PENSTOCK_TEST_CUDA
+inline constexpr Memory shareable = Memory::ordinary, unshareable = Memory::allocated;
+#else
+inline constexpr Memory shareable = Memory::allocated, unshareable = Memory::ordinary;
+#endif
+int device_of(int rank);  // whose streams and memory a rank of the job has, of several devices
 std::byte* allocate(Memory memory, std::size_t bytes, std::byte value);
 void free(Memory memory, std::byte* address);
 // Memory of the host's of as many bytes, through which it fills and checks `data`: `data` itself
@@ -39,6 +46,13 @@ std::byte* make_mirror(std::byte* data, std::size_t bytes);
 void free_mirror(std::byte* mirror, std::byte* data);
 // Between data and its mirror, in stream order.
 void enqueue_copy(Stream stream, std::byte* to, const std::byte* from, std::size_t bytes);
+// Between memory of any kinds, in stream order; it must be kept until the stream has passed it.
+struct Transfer {
+  std::byte* to = nullptr;
+  const std::byte* from = nullptr;
+  std::size_t bytes = 0;
+};
+void enqueue_transfer(Stream stream, Transfer& transfer);
 // Between memory of any kinds, done when it returns. No stream may use it meanwhile.
 void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes);
 

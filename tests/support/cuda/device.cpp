@@ -127,6 +127,16 @@ void enqueue_copy(Stream stream, std::byte* to, const std::byte* from, std::size
   EXPECT_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream));
 }
 
+void enqueue_transfer(Stream stream, Transfer& transfer) {
+  if (transfer.bytes > 0) enqueue_copy(stream, transfer.to, transfer.from, transfer.bytes);
+}
+
+int device_of(int rank) {
+  int devices = 1;
+  EXPECT_CUDA(cudaGetDeviceCount(&devices));
+  return rank % devices;
+}
+
 bool served(Kind kind) {
   return kind != Kind::buffered;
 }

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of teams, behind the addresses that the program knows it by.
+#include "api/teams.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "api/errors.hpp"
+#include "api/members.hpp"
+#include "base/log.hpp"
+#include "coll/team_memory.hpp"
+#include "core/library.hpp"
+#include "core/transports.hpp"
+#include "group/mpi_member_group.hpp"
+#include "penstock/penstock.h"
+
+using namespace penstock;
+using base::Error;
+using base::ErrorKind;
+using coll::TeamMemory;
+
+namespace {
+
+using Memories = std::map<const void*, std::unique_ptr<TeamMemory>>;
+
+std::mutex mutex;
+
+// Under the mutex. Never destroyed: what a program leaves that does not end MPI goes with the
+// process.
+Memories& memories() {
+  static auto* const all = new Memories;
+  return *all;
+}
+
+// An owner's address names one of them.
+void refuse_known(const void* base) {
+  const std::lock_guard lock(mutex);
+  if (memories().contains(base))
+    throw Error(ErrorKind::argument,
+                "the memory is a team's already: free that by PST_Team_memory_free first");
+}
+
+TeamMemory& known(const void* address) {
+  const std::lock_guard lock(mutex);
+  const auto found = memories().find(address);
+  if (found == memories().end())
+    throw Error(ErrorKind::argument,
+                "the address is not one of PST_Team_memory, or has been freed already: free each "
+                "once");
+  return *found->second;
+}
+
+void forget(const void* address) {
+  const std::lock_guard lock(mutex);
+  memories().erase(address);
+}
+
+}  // namespace
+
+namespace penstock::api {
+
+void end_team_memory() noexcept {
+  const std::lock_guard lock(mutex);
+  for (const auto& [address, memory] : memories())
+    base::log::failures_in([&, owner = address] {
+      base::log::warn(fmt::format(
+          "memory of a team at {} has not been freed: call PST_Team_memory_free before the end",
+          owner));
+    });
+  memories().clear();
+}
+
+}  // namespace penstock::api
+
+int PST_Team_memory(void* base, MPI_Aint size, int owner, MPI_Comm team, void* mine) {
+  return api::guard([&](core::Library& library) {
+    auto members = group::MpiMemberGroup::of_communicator(team);
+    members->together([&] {
+      api::require_pointer(mine, "mine");
+      if (members->rank() == owner) refuse_known(base);
+    });
+    auto memory = std::make_unique<TeamMemory>(
+        std::move(members), coll::TeamPart{base, size, owner}, library.transports());
+    void* const address = memory->address();
+    {
+      const std::lock_guard lock(mutex);
+      memories().emplace(address, std::move(memory));
+    }
+    *static_cast<void**>(mine) = address;
+  });
+}
+
+int PST_Team_memory_free(void* mine) {
+  return api::guard([&](core::Library& library) {
+    if (mine == nullptr) return;
+    TeamMemory& memory = known(mine);
+    // Where that fails the memory is kept to the end, as others may still use it.
+    memory.close(library.settings().timeout,
+                 api::while_alive(library, memory.team().world_ranks()));
+    forget(mine);
+  });
+}
