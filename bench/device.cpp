@@ -10,9 +10,8 @@ std::unique_ptr<Device> make_device(const Options& options, const tool::Session&
 #else
   static_cast<void>(session);
   throw tool::UserError(
-      "--device cuda: this command is built without CUDA: build one with cmake -DPENSTOCK_CUDA=ON, "
-      "or "
-      "use --device host");
+      "--device cuda: this command is built without CUDA: build one with cmake "
+      "-DPENSTOCK_CUDA=ON, or use --device host");
 #endif
 }
 

@@ -16,7 +16,7 @@ template <class Fill>
 int init(CollectiveKind kind, const char* call, MPI_Comm comm, MPI_Info info, MPI_Request* request,
          Fill&& fill) {
   return api::guard([&](core::Library&) {
-    if (request == nullptr) api::pass_collective(comm);
+    if (request == nullptr) api::skip_collective_number(comm);
     api::require_pointer(request, "request");
     api::CollectiveArguments arguments;
     arguments.kind = kind;

@@ -274,7 +274,7 @@ BlockCounts block_counts(CollectiveKind kind, MPI_Comm comm) {
   return {static_cast<std::size_t>(ranks), static_cast<std::size_t>(ranks)};
 }
 
-void pass_collective(MPI_Comm comm) {
+void skip_collective_number(MPI_Comm comm) {
   next_number(*group::communicator_of(comm));
 }
 

@@ -57,6 +57,6 @@ void record_collective(const CollectiveArguments& arguments, MPI_Request request
 
 // A call that has no place for a request takes its number all the same: the next collective of the
 // communicator is the others' next one, too. Throws base::Error(mpi).
-void pass_collective(MPI_Comm comm);
+void skip_collective_number(MPI_Comm comm);
 
 }  // namespace penstock::api

@@ -76,25 +76,28 @@ int start(int count, const MPI_Request* requests, const char* instead, Start&& s
   return code;
 }
 
-// Which of them a call has completed only MPI knows.
-void look_who_is_active(int count, const MPI_Request* requests) {
-  if (!any_started.load(std::memory_order_relaxed) || requests == nullptr) return;
-  for (int i = 0; i < count; ++i) {
-    auto* const request = matched(requests[i]);
-    if (request == nullptr || !request->active_in_mpi()) continue;
-    int done = 0;
-    if (PMPI_Request_get_status(requests[i], &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done != 0)
+void end_in_mpi(int count, const MPI_Request* requests) {
+  if (!any_started.load(std::memory_order_relaxed)) return;
+  for (int i = 0; i < count; ++i)
+    if (auto* const request = matched(requests[i]); request != nullptr)
       request->set_active_in_mpi(false);
-  }
 }
 
-// What every call that completes requests does around MPI's own.
-template <class Complete>
-int complete(int count, const MPI_Request* requests, Complete&& complete_by_mpi) {
+// Those at the indices. MPI_UNDEFINED, of a count or an index, is none.
+void end_in_mpi(int count, const int* indices, const MPI_Request* requests) {
+  for (int i = 0; i < count; ++i)
+    if (indices[i] != MPI_UNDEFINED) end_in_mpi(1, &requests[indices[i]]);
+}
+
+// What every call that completes requests does around MPI's own. `note_ended`: which of them it has
+// completed, by what it has told.
+template <class Complete, class NoteEnded>
+int complete(int count, const MPI_Request* requests, Complete&& complete_by_mpi,
+             NoteEnded&& note_ended) {
   if (const int code = refuse_started(count, requests); code != MPI_SUCCESS) return code;
   IdupWatch idup(count, requests);
   const int code = complete_by_mpi();
-  look_who_is_active(count, requests);
+  note_ended(code == MPI_SUCCESS);
   return idup.after(code);
 }
 
@@ -123,67 +126,102 @@ int MPI_Startall(int count, MPI_Request requests[]) {
 }
 
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {
-  return complete(1, request, [&] { return wait_for(request, status); });
+  return complete(
+      1, request, [&] { return wait_for(request, status); },
+      [&](bool /*all_well*/) { end_in_mpi(1, request); });
 }
 
 int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
-  return complete(count, requests, [&] {
-    const int code =
-        wait_driving([&](int* done) { return PMPI_Testall(count, requests, done, statuses); },
-                     [&] { return PMPI_Waitall(count, requests, statuses); });
-    if (code == MPI_ERR_IN_STATUS) wait_for_the_rest(count, requests, statuses);
-    return code;
-  });
+  return complete(
+      count, requests,
+      [&] {
+        const int code =
+            wait_driving([&](int* done) { return PMPI_Testall(count, requests, done, statuses); },
+                         [&] { return PMPI_Waitall(count, requests, statuses); });
+        if (code == MPI_ERR_IN_STATUS) wait_for_the_rest(count, requests, statuses);
+        return code;
+      },
+      [&](bool /*all_well*/) { end_in_mpi(count, requests); });
 }
 
 int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
-  return complete(count, requests, [&] {
-    return wait_driving(
-        [&](int* done) { return PMPI_Testany(count, requests, index, done, status); },
-        [&] { return PMPI_Waitany(count, requests, index, status); });
-  });
+  return complete(
+      count, requests,
+      [&] {
+        return wait_driving(
+            [&](int* done) { return PMPI_Testany(count, requests, index, done, status); },
+            [&] { return PMPI_Waitany(count, requests, index, status); });
+      },
+      [&](bool all_well) {
+        if (all_well) end_in_mpi(1, index, requests);
+      });
 }
 
 int MPI_Waitsome(int incount, MPI_Request requests[], int* outcount, int indices[],
                  MPI_Status statuses[]) {
-  return complete(incount, requests, [&] {
-    return wait_driving(
-        [&](int* done) {
-          const int code = PMPI_Testsome(incount, requests, outcount, indices, statuses);
-          *done = code == MPI_SUCCESS && *outcount != 0;
-          return code;
-        },
-        [&] { return PMPI_Waitsome(incount, requests, outcount, indices, statuses); });
-  });
+  return complete(
+      incount, requests,
+      [&] {
+        return wait_driving(
+            [&](int* done) {
+              const int code = PMPI_Testsome(incount, requests, outcount, indices, statuses);
+              *done = code == MPI_SUCCESS && *outcount != 0;
+              return code;
+            },
+            [&] { return PMPI_Waitsome(incount, requests, outcount, indices, statuses); });
+      },
+      [&](bool all_well) {
+        if (all_well) end_in_mpi(*outcount, indices, requests);
+      });
 }
 
 int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
-  return complete(1, request, [&] {
-    drive();
-    return PMPI_Test(request, flag, status);
-  });
+  return complete(
+      1, request,
+      [&] {
+        drive();
+        return PMPI_Test(request, flag, status);
+      },
+      [&](bool all_well) {
+        if (all_well && *flag != 0) end_in_mpi(1, request);
+      });
 }
 
 int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) {
-  return complete(count, requests, [&] {
-    drive();
-    return PMPI_Testall(count, requests, flag, statuses);
-  });
+  return complete(
+      count, requests,
+      [&] {
+        drive();
+        return PMPI_Testall(count, requests, flag, statuses);
+      },
+      [&](bool all_well) {
+        if (all_well && *flag != 0) end_in_mpi(count, requests);
+      });
 }
 
 int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
-  return complete(count, requests, [&] {
-    drive();
-    return PMPI_Testany(count, requests, index, flag, status);
-  });
+  return complete(
+      count, requests,
+      [&] {
+        drive();
+        return PMPI_Testany(count, requests, index, flag, status);
+      },
+      [&](bool all_well) {
+        if (all_well && *flag != 0) end_in_mpi(1, index, requests);
+      });
 }
 
 int MPI_Testsome(int incount, MPI_Request requests[], int* outcount, int indices[],
                  MPI_Status statuses[]) {
-  return complete(incount, requests, [&] {
-    drive();
-    return PMPI_Testsome(incount, requests, outcount, indices, statuses);
-  });
+  return complete(
+      incount, requests,
+      [&] {
+        drive();
+        return PMPI_Testsome(incount, requests, outcount, indices, statuses);
+      },
+      [&](bool all_well) {
+        if (all_well) end_in_mpi(*outcount, indices, requests);
+      });
 }
 
 int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {

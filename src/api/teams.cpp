@@ -36,7 +36,7 @@ Memories& memories() {
   return *all;
 }
 
-// An owner's address names one of them.
+// An owner's address is the key of one of them at a time.
 void refuse_known(const void* base) {
   const std::lock_guard lock(mutex);
   if (memories().contains(base))
@@ -52,6 +52,18 @@ TeamMemory& known(const void* address) {
                 "the address is not one of PST_Team_memory, or has been freed already: free each "
                 "once");
   return *found->second;
+}
+
+// Of those whose end has failed: others may still use them, so they are kept to the end, but their
+// addresses may name others from now on.
+std::multimap<const void*, std::unique_ptr<TeamMemory>>& kept_to_the_end() {
+  static auto* const all = new std::multimap<const void*, std::unique_ptr<TeamMemory>>;
+  return *all;
+}
+
+void set_apart(const void* address) {
+  const std::lock_guard lock(mutex);
+  kept_to_the_end().insert(memories().extract(address));
 }
 
 void forget(const void* address) {
@@ -72,25 +84,31 @@ void end_team_memory() noexcept {
           owner));
     });
   memories().clear();
+  kept_to_the_end().clear();
 }
 
 }  // namespace penstock::api
 
-int PST_Team_memory(void* base, MPI_Aint size, int owner, MPI_Comm team, void* mine) {
+int PST_Team_memory(void* base, MPI_Aint size, int owner, MPI_Comm team, void* mineptr) {
   return api::guard([&](core::Library& library) {
     auto members = group::MpiMemberGroup::of_communicator(team);
+    Memories prepared;  // so that nothing can fail on one rank alone behind the match
     members->together([&] {
-      api::require_pointer(mine, "mine");
+      api::require_pointer(mineptr, "mineptr");
       if (members->rank() == owner) refuse_known(base);
+      prepared.emplace(nullptr, nullptr);
     });
     auto memory = std::make_unique<TeamMemory>(
-        std::move(members), coll::TeamPart{base, size, owner}, library.transports());
+        std::move(members), coll::TeamMemoryCall{base, size, owner}, library.transports());
     void* const address = memory->address();
+    auto node = prepared.extract(prepared.begin());
+    node.key() = address;
+    node.mapped() = std::move(memory);
     {
       const std::lock_guard lock(mutex);
-      memories().emplace(address, std::move(memory));
+      memories().insert(std::move(node));
     }
-    *static_cast<void**>(mine) = address;
+    *static_cast<void**>(mineptr) = address;
   });
 }
 
@@ -98,9 +116,13 @@ int PST_Team_memory_free(void* mine) {
   return api::guard([&](core::Library& library) {
     if (mine == nullptr) return;
     TeamMemory& memory = known(mine);
-    // Where that fails the memory is kept to the end, as others may still use it.
-    memory.close(library.settings().timeout,
-                 api::while_alive(library, memory.team().world_ranks()));
+    try {
+      memory.close(library.settings().timeout,
+                   api::while_alive(library, memory.team().world_ranks()));
+    } catch (...) {
+      set_apart(mine);
+      throw;
+    }
     forget(mine);
   });
 }

@@ -47,6 +47,7 @@ RunDelay look_at_run_delay() noexcept {
   double waited = static_cast<double>(ended_waited.load(std::memory_order_relaxed));
   const std::unique_ptr<DIR, int (*)(DIR*)> tasks(opendir("/proc/self/task"), closedir);
   for (const dirent* each = nullptr; tasks && (each = readdir(tasks.get())) != nullptr;) {
+    if (each->d_name[0] == '.') continue;  // ".." is the process, which is its first thread
     const Times times = times_of(dirfd(tasks.get()), each->d_name);
     ran += static_cast<double>(times.ran);
     waited += static_cast<double>(times.waited);

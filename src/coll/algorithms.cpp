@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coll/algorithms.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "coll/allgather.hpp"
@@ -110,13 +108,11 @@ bool is_direct(CollectiveKind collective, std::string_view name) noexcept {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-Choice choose(CollectiveKind collective, std::string_view name, const Shape& shape) {
+const Algorithm* find_algorithm(CollectiveKind collective, std::string_view name) noexcept {
   const std::span<const Algorithm> all = algorithms(collective);
   const auto found = std::find_if(all.begin(), all.end(),
                                   [&](const Algorithm& each) { return each.name == name; });
-  if (found == all.end()) return {all.front(), base::refused(fmt::format("no algorithm {}", name))};
-  base::Verdict verdict = found->serves(shape);
-  return {verdict.yes ? *found : all.front(), std::move(verdict)};
+  return found == all.end() ? nullptr : &*found;
 }
 
 }  // namespace penstock::coll

@@ -54,16 +54,12 @@ struct Algorithm {
 // The first one is flat: it serves wherever the ranks are.
 std::span<const Algorithm> algorithms(CollectiveKind collective);
 
-// Beside these, those without messages (coll/direct_exchange.hpp). The first one may be taken where
+// Null: the collective has none of this name.
+const Algorithm* find_algorithm(CollectiveKind collective, std::string_view name) noexcept;
+
+// Beside these, those without messages (coll/direct.hpp). The first one may be taken where
 // none is wished for; empty: none serves that collective.
 std::span<const std::string_view> direct_names(CollectiveKind collective) noexcept;
 bool is_direct(CollectiveKind collective, std::string_view name) noexcept;
-
-struct Choice {
-  const Algorithm& algorithm;
-  base::Verdict wish;  // whether the algorithm is the one that was wished for, or why not
-};
-
-Choice choose(CollectiveKind collective, std::string_view name, const Shape& shape);
 
 }  // namespace penstock::coll

@@ -9,7 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "coll/direct_exchange.hpp"
+#include "coll/direct.hpp"
 #include "coll/placement.hpp"
 #include "coll/scheduled_plan.hpp"
 #include "coll/selection.hpp"
@@ -57,7 +57,7 @@ Situation situation_of(Shape shape, const std::vector<Told>& told,
           .on_gpu = told.front().on_gpu,
           .direct = can_connect(direct, library.transports()),
           .direct_name = direct.front().name,
-          .is_fastest_directly = is_fastest};
+          .direct_is_fastest = is_fastest};
 }
 
 Selection select(const Situation& situation, const std::string& forced) {
@@ -69,7 +69,7 @@ Selection select(const Situation& situation, const std::string& forced) {
 WireRecord choice_of(const Selection& selection, const std::vector<DirectTold>& direct) {
   core::LetterWriter letter;
   if (selection.algorithm == nullptr) {
-    write_direct(direct, letter);
+    write_direct_choice(direct, letter);
     return letter.take();
   }
   const Shape& shape = selection.shape;
@@ -120,8 +120,8 @@ class Part final : public core::CollectivePart {
   std::vector<core::CollectiveMessage> messages_;
 };
 
-// Messages serve in the place of a direct exchange, and nothing in theirs.
-void require_other(CollectiveKind kind, const core::FailedChoice& failed) {
+// Messages serve where a collective cannot go directly, and nothing where these cannot.
+void require_another_way(CollectiveKind kind, const core::FailedChoice& failed) {
   if (!is_direct(kind, core::LetterReader(failed.choice).text())) throw failed.why;
 }
 
@@ -206,13 +206,13 @@ Shape CollectiveCall::shape() const {
 
 WireRecord CollectiveCall::choose(std::span<const WireRecord> records,
                                   const core::FailedChoice* failed) const {
-  if (failed != nullptr) require_other(arguments_.kind, *failed);
+  if (failed != nullptr) require_another_way(arguments_.kind, *failed);
   std::vector<Told> told;
   std::vector<DirectTold> direct;
   for (const WireRecord& record : records) {
     core::LetterReader letter(record);
     told.push_back(read_told(letter));
-    direct.push_back(read_direct(letter));
+    direct.push_back(read_direct_told(letter));
   }
   try {
     require_fitting(told);
@@ -231,14 +231,17 @@ std::unique_ptr<core::CollectivePart> CollectiveCall::Offer::prepare(const WireR
   core::LetterReader letter(choice);
   const std::string name = letter.text();
   if (is_direct(arguments_.kind, name)) return direct_.connect(letter);
+  direct_.drop();
   Shape shape = call_.shape();
   shape.group = letter.value<int>();
   shape.leader = letter.value<int>();
   shape.batch = letter.value<int>();
   shape.node = letter.list<int>();
   shape.index = letter.list<int>();
-  return std::make_unique<Part>(coll::choose(arguments_.kind, name, shape).algorithm, shape,
-                                call_.rank(), arguments_);
+  const Algorithm* const algorithm = find_algorithm(arguments_.kind, name);
+  if (algorithm == nullptr)
+    throw Error(ErrorKind::internal, "member 0 has chosen an algorithm that is not known here");
+  return std::make_unique<Part>(*algorithm, shape, call_.rank(), arguments_);
 }
 
 }  // namespace penstock::coll

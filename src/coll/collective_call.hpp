@@ -34,8 +34,8 @@ struct Arguments {
   // What the blocks are made of where they are equal, and what a broadcast brings.
   datatype::Signature sent, received;
   std::string algorithm;  // the only one that may be taken, as a wish; empty: any
-  // What the file of PENSTOCK_TUNE names that needs no messages; known at the match.
-  std::string tuned_form;
+  // The algorithm without messages that PENSTOCK_TUNE's file names; known at the match.
+  std::string tuned_direct;
   std::string refusal;  // empty: there is none
   base::ErrorKind refusal_kind = base::ErrorKind::none;
   std::shared_ptr<const group::Communicator> communicator;

@@ -4,6 +4,7 @@
 #include "coll/tuning.hpp"
 #include "coll/wish.hpp"
 #include "core/library.hpp"
+#include "core/matching/refusals.hpp"
 #include "core/node.hpp"
 #include "device/gpu.hpp"
 
@@ -39,10 +40,11 @@ Arguments placed(Arguments arguments) {
     arguments.gpu = gpu_of(arguments.memory);
     arguments.node = core::first_of_node(arguments.members, library);
     if (arguments.algorithm.empty())
-      arguments.tuned_form = tuning_of_library().direct_wish(
+      arguments.tuned_direct = tuning_of_library().direct_wish(
           arguments.kind, arguments.gpu >= 0, static_cast<int>(arguments.members.size()),
           tuning_bytes(arguments.count * arguments.element, arguments.sends));
-  } catch (const Error& error) {
+  } catch (const std::exception& failure) {
+    const Error error = core::error_of(failure);
     arguments.refusal = error.text();
     arguments.refusal_kind = error.kind();
   }

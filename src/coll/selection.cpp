@@ -49,7 +49,7 @@ Shape widened(Shape shape, const Algorithm& algorithm, int width) {
   return shape;
 }
 
-// Whether it can be had; then `selection` has it.
+// Whether it can be had; then `selection` has it. The wish has been read: there is one of its name.
 base::Verdict take(const Situation& situation, const Wish& wish, Selection& selection) {
   if (is_direct(situation.collective, wish.name)) {
     if (!situation.direct.yes) return situation.direct;
@@ -58,14 +58,11 @@ base::Verdict take(const Situation& situation, const Wish& wish, Selection& sele
     selection = {nullptr, situation.shape, {}};
     return base::accepted();
   }
-  for (const Algorithm& each : algorithms(situation.collective)) {
-    if (each.name != wish.name) continue;
-    const Shape shape = widened(situation.shape, each, wish.width);
-    const base::Verdict verdict = each.serves(shape);
-    if (verdict.yes) selection = {&each, shape, {}};
-    return verdict;
-  }
-  return base::refused("there is none of this name");
+  const Algorithm& algorithm = *find_algorithm(situation.collective, wish.name);
+  Shape shape = widened(situation.shape, algorithm, wish.width);
+  base::Verdict verdict = algorithm.serves(shape);
+  if (verdict.yes) selection = {&algorithm, std::move(shape), {}};
+  return verdict;
 }
 
 [[noreturn]] void refuse(CollectiveKind collective, std::string_view wish, std::string_view why) {
@@ -93,12 +90,11 @@ Selection select_forced(const Situation& situation, std::string_view forced) {
 }
 
 Selection select_by_rule(const Situation& situation) {
-  const bool directly = situation.direct.yes && situation.is_fastest_directly;
+  const bool directly = situation.direct.yes && situation.direct_is_fastest;
   const CollectiveKind collective = situation.collective;
   if (directly) return {nullptr, situation.shape, "by the built-in rule"};
   const auto name = fastest(collective, situation.shape, situation.on_gpu);
-  return {&choose(collective, name, situation.shape).algorithm, situation.shape,
-          "by the built-in rule"};
+  return {find_algorithm(collective, name), situation.shape, "by the built-in rule"};
 }
 
 }  // namespace
@@ -136,7 +132,7 @@ std::string describe(const Selection& selection, const Situation& situation) {
       selection.because, also, not_these);
 }
 
-bool is_fastest_directly(const transport::GroupMessage& message) {
+bool direct_is_fastest(const transport::GroupMessage& message) {
   // All that a member stores, or all that comes to it. With two ranks the direct exchange is the
   // fastest up to there (docs/performance.md); with more, others send less or hold less memory.
   const std::size_t most = message.memory == transport::MemoryKind::host ? std::size_t{16} << 10

@@ -15,13 +15,13 @@ struct Situation {
   CollectiveKind collective{};
   Shape shape;  // with the widths that the library chooses
   bool on_gpu = false;
-  base::Verdict direct;              // whether all members can do without messages, or why not
-  std::string direct_name{};         // by that algorithm
-  bool is_fastest_directly = false;  // as all of them expect
+  base::Verdict direct;            // whether all members can do without messages, or why not
+  std::string direct_name{};       // by that algorithm
+  bool direct_is_fastest = false;  // as all of them expect
 };
 
 struct Selection {
-  const Algorithm* algorithm;  // null: the direct exchange
+  const Algorithm* algorithm;  // null: none, as it goes directly, by Situation::direct_name
   Shape shape;                 // with its width
   std::string because;
 };
@@ -35,6 +35,6 @@ Selection select(const Situation& situation, std::string_view forced, std::strin
 std::string describe(const Selection& selection, const Situation& situation);
 
 // Whether the direct exchange is expected to be faster than all algorithms.
-bool is_fastest_directly(const transport::GroupMessage& message);
+bool direct_is_fastest(const transport::GroupMessage& message);
 
 }  // namespace penstock::coll

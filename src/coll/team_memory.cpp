@@ -16,7 +16,7 @@ using base::Error;
 using base::ErrorKind;
 
 // Who has opened the memory while another one could not closes it before the owner hears of that.
-TeamMemory::TeamMemory(std::unique_ptr<group::MemberGroup> team, const TeamPart& part,
+TeamMemory::TeamMemory(std::unique_ptr<group::MemberGroup> team, const TeamMemoryCall& part,
                        core::Transports& transports)
     : team_(std::move(team)) {
   team_->together([&] { check(part); });
@@ -32,12 +32,12 @@ TeamMemory::TeamMemory(std::unique_ptr<group::MemberGroup> team, const TeamPart&
     });
   } catch (const Error&) {
     opened_.reset();
-    team_->on_all(false);
+    team_->on_all(false);  // a barrier: what it says is not asked
     throw;
   }
 }
 
-void TeamMemory::check(const TeamPart& part) const {
+void TeamMemory::check(const TeamMemoryCall& part) const {
   if (part.owner < 0 || part.owner >= team_->size())
     throw Error(ErrorKind::argument, fmt::format("owner {} is no rank of the team", part.owner));
   if (part.bytes < 0)
@@ -47,7 +47,7 @@ void TeamMemory::check(const TeamPart& part) const {
     throw Error(ErrorKind::argument, "the owner's address is a null pointer");
 }
 
-void TeamMemory::require_alike(const TeamPart& part) {
+void TeamMemory::require_alike(const TeamMemoryCall& part) {
   core::LetterWriter letter;
   const auto all = team_->all_gather(letter.value(part.owner).value(part.bytes).take());
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
@@ -67,7 +67,7 @@ void TeamMemory::require_alike(const TeamPart& part) {
 }
 
 // By the first transport that can, whatever PENSTOCK_TRANSPORT says of messages.
-std::vector<std::byte> TeamMemory::share(const TeamPart& part, core::Transports& transports) {
+std::vector<std::byte> TeamMemory::share(const TeamMemoryCall& part, core::Transports& transports) {
   std::string why;
   const auto& entries = transports.entries();
   const auto bytes = static_cast<std::size_t>(part.bytes);

@@ -16,7 +16,7 @@
 namespace penstock::coll {
 
 // What a rank has called for; the address is looked at on the owner alone.
-struct TeamPart {
+struct TeamMemoryCall {
   void* base = nullptr;
   std::int64_t bytes = 0;
   int owner = 0;
@@ -25,7 +25,7 @@ struct TeamPart {
 class TeamMemory : private base::NoCopy {
  public:
   // Collective over the team, which it takes. Throws base::Error on all its ranks.
-  TeamMemory(std::unique_ptr<group::MemberGroup> team, const TeamPart& part,
+  TeamMemory(std::unique_ptr<group::MemberGroup> team, const TeamMemoryCall& part,
              core::Transports& transports);
 
   void* address() const noexcept { return opened_ ? opened_.get() : base_; }
@@ -35,10 +35,10 @@ class TeamMemory : private base::NoCopy {
   void close(std::chrono::milliseconds timeout, const std::function<bool()>& meanwhile);
 
  private:
-  bool is_owner(const TeamPart& part) const noexcept { return team_->rank() == part.owner; }
-  void check(const TeamPart& part) const;
-  void require_alike(const TeamPart& part);
-  std::vector<std::byte> share(const TeamPart& part, core::Transports& transports);
+  bool is_owner(const TeamMemoryCall& part) const noexcept { return team_->rank() == part.owner; }
+  void check(const TeamMemoryCall& part) const;
+  void require_alike(const TeamMemoryCall& part);
+  std::vector<std::byte> share(const TeamMemoryCall& part, core::Transports& transports);
   void open(int owner, std::span<const std::byte> shared, core::Transports& transports);
 
   std::unique_ptr<group::MemberGroup> team_;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -117,12 +118,19 @@ void require_same_elements(const std::vector<Told>& told, std::size_t from, std:
                             from, to, *difference));
 }
 
-// MPI asks it of every two members, whether a block goes from the one to the other or not: what is
-// as member 0's is as all the others'.
+// MPI asks it of every two members, whether a block goes from the one to the other or not. All are
+// compared with the first of them that says what it sends, and with the first that says what it
+// receives: so they are with each other.
 void require_same_elements(const std::vector<Told>& told) {
+  const auto first = [&](datatype::Signature Told::*side) {
+    const auto found = std::find_if(told.begin(), told.end(),
+                                    [&](const Told& each) { return !(each.*side).says_nothing(); });
+    return static_cast<std::size_t>((found == told.end() ? told.begin() : found) - told.begin());
+  };
+  const std::size_t sender = first(&Told::sent), receiver = first(&Told::received);
   for (std::size_t rank = 0; rank < told.size(); ++rank) {
-    require_same_elements(told, 0, rank);
-    require_same_elements(told, rank, 0);
+    require_same_elements(told, sender, rank);
+    require_same_elements(told, rank, receiver);
   }
 }
 

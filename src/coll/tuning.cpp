@@ -102,6 +102,8 @@ json parse(std::string_view text) {
     return json::parse(text);
   } catch (const json::parse_error& error) {
     refuse(fmt::format("it is no JSON at byte {}", error.byte));
+  } catch (const json::exception& error) {  // a number beyond all, say
+    refuse(fmt::format("it is no JSON: {}", error.what()));
   }
 }
 

@@ -27,7 +27,7 @@ struct TuningKey {
 // `shape`: rank 0's, whose blocks stand for those of all where they differ.
 TuningKey tuning_key(CollectiveKind collective, bool on_gpu, const Shape& shape);
 
-// The bytes of a key: those that a rank gives each, or of `sends` their mean.
+// The bytes of a key: `each`, or of `sends` their mean.
 std::size_t tuning_bytes(std::size_t each, const std::vector<Block>& sends);
 
 class Tuning {

@@ -11,7 +11,7 @@ namespace penstock::coll {
 inline constexpr int few_ranks = 8;
 
 // `most_groups`: groups or leaders that a node has at most. They are as many as divide its ranks
-// with two at least for each: of one rank each they were the ranks themselves.
+// with two at least for each: of one rank each they would be the ranks themselves.
 void give_widths(Shape& shape, int most_groups);
 
 }  // namespace penstock::coll

@@ -17,13 +17,6 @@ using base::ErrorKind;
 
 namespace {
 
-const Algorithm* find_algorithm(CollectiveKind collective, std::string_view name) {
-  const auto all = algorithms(collective);
-  const auto found = std::find_if(all.begin(), all.end(),
-                                  [&](const Algorithm& each) { return each.name == name; });
-  return found == all.end() ? nullptr : &*found;
-}
-
 // 0: it is none.
 int width_of(std::string_view text) {
   int width = 0;

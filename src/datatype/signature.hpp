@@ -29,6 +29,7 @@ class Signature {
       : runs_{{kind, static_cast<std::uint32_t>(bytes), count}} {}
   // Of bytes, which may be anything.
   static Signature of_anything() noexcept;
+  bool says_nothing() const noexcept { return anything_; }
 
   void repeat(std::uint64_t count);
   void append(const Signature& other);

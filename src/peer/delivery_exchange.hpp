@@ -16,7 +16,7 @@ struct DeliveryExchange {
   static constexpr const char* name = "delivery";
 
   static std::string path(const Port& port) {
-    return port.together() ? "delivery between barriers" : "delivery by pairs";
+    return port.between_barriers() ? "delivery between barriers" : "delivery by pairs";
   }
   static protocol::StartOutcome start(Port& port, State& state) noexcept {
     return protocol::delivery::start(port, state);
@@ -36,6 +36,8 @@ struct DeliveryExchange {
   static void close(Port& port, const State& state) noexcept {
     protocol::delivery::close(port, state);
   }
+  // What all_closed() needs: the plan's memory for what goes in place is not kept for that.
+  static Port words_of(const Port& port) { return port.without_aside(); }
   static bool all_closed(Port& port) noexcept { return protocol::delivery::all_closed(port); }
 };
 

@@ -44,9 +44,11 @@ transport::Verdict can_deliver(const Peer& owner, const GroupMessage& ours) {
     const int rank = ours.members[member];
     const bool writes = member != ours.me && ours.blocks[member].bytes_from != 0;
     if (writes && !owner.reached_by(rank, exposed.record))
-      return {false, fmt::format("rank {} cannot write to the receive buffer, which is not of "
-                                 "PST_Alloc_mem: {}",
-                                 rank, owner.reaches(rank).why)};
+      return {false,
+              fmt::format(
+                  "rank {} of MPI_COMM_WORLD cannot write to the receive buffer, which is not of "
+                  "PST_Alloc_mem: {}",
+                  rank, owner.reaches(rank).why)};
   }
   return base::accepted();
 }
@@ -109,9 +111,10 @@ std::unique_ptr<transport::Plan> DeliveryOffer::connect(
   for (std::size_t member = 0; member < records.size(); ++member)
     routes.push_back(route_to(member, transport::from_wire<DeliveryRecord>(records[member])));
   auto aside = keep_aside(routes);
-  const bool together = ours_.way == transport::GroupWay::put_fence;
+  const bool between_barriers = ours_.way == transport::GroupWay::put_fence;
   return std::make_unique<GroupPlan<DeliveryExchange>>(
-      DeliveryPort(std::move(routes), static_cast<unsigned>(ours_.me), together, std::move(aside)),
+      DeliveryPort(std::move(routes), static_cast<unsigned>(ours_.me), between_barriers,
+                   std::move(aside)),
       ours_.members, std::move(holding_), owner_.retired());
 }
 

@@ -45,20 +45,26 @@ class DeliveryPort {
     protocol::Epoch served = 0;
   };
 
-  // `together`: in one batch. `aside`: the memory of all routes'.
-  DeliveryPort(std::vector<Route> routes, unsigned me, bool together,
+  // `between_barriers`: in one batch. `aside`: the memory of all routes'.
+  DeliveryPort(std::vector<Route> routes, unsigned me, bool between_barriers,
                std::shared_ptr<const std::byte[]> aside)
-      : routes_(std::move(routes)), me_(me), together_(together), aside_(std::move(aside)) {}
+      : routes_(std::move(routes)),
+        me_(me),
+        between_barriers_(between_barriers),
+        aside_(std::move(aside)) {}
+
+  // For who only looks at words from now on.
+  DeliveryPort without_aside() const { return {routes_, me_, between_barriers_, nullptr}; }
 
   unsigned members() const noexcept { return static_cast<unsigned>(routes_.size()); }
   unsigned me() const noexcept { return me_; }
-  bool together() const noexcept { return together_; }
-  unsigned batch() const noexcept { return together_ ? members() - 1 : 1; }
+  bool between_barriers() const noexcept { return between_barriers_; }
+  unsigned batch() const noexcept { return between_barriers_ ? members() - 1 : 1; }
   bool sends_to(unsigned member) const noexcept {
-    return together_ || routes_[member].block.bytes_to != 0;
+    return between_barriers_ || routes_[member].block.bytes_to != 0;
   }
   bool takes_from(unsigned member) const noexcept {
-    return together_ || routes_[member].block.bytes_from != 0;
+    return between_barriers_ || routes_[member].block.bytes_from != 0;
   }
 
   void set_aside() noexcept {
@@ -130,7 +136,7 @@ class DeliveryPort {
 
   std::vector<Route> routes_;
   unsigned me_;
-  bool together_;
+  bool between_barriers_;
   std::shared_ptr<const std::byte[]> aside_;
   int error_ = 0;
   int failed_rank_ = -1;

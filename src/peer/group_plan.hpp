@@ -15,8 +15,9 @@
 namespace penstock::peer {
 
 // A member's plan of what a group does without messages. Exchange says what that is: its port and
-// state, start, wait, whom it misses, who has closed, and how it closes (rally_exchange.hpp,
-// delivery_exchange.hpp). A template, as EndPlan is.
+// state; path and name; start and wait; whom it misses, who has closed, when a wait is hopeless;
+// how it closes, and when all have (rally_exchange.hpp, delivery_exchange.hpp). A port that copies
+// says whether that failed. A template, so that the protocol is inlined into what the worker calls.
 template <class Exchange>
 class GroupPlan final : public plan::HostPlan {
  public:
@@ -27,7 +28,7 @@ class GroupPlan final : public plan::HostPlan {
       : port_(std::move(port)),
         members_(std::move(members)),
         holding_(std::move(holding)),
-        over_([mine = port_]() mutable { return Exchange::all_closed(mine); }),
+        over_([mine = Exchange::words_of(port_)]() mutable { return Exchange::all_closed(mine); }),
         retired_(retired) {}
   // A plan that has not closed has not been agreed on: nobody stores.
   ~GroupPlan() override {
@@ -78,10 +79,17 @@ class GroupPlan final : public plan::HostPlan {
   void run_poison() noexcept override { run_close(); }
 
   // CLOSED is never taken back, and nobody comes to life: who has been found before is found again.
+  // Who has died may have made others close, and who is missed is the reason more than others are.
   std::optional<unsigned> closed_member(protocol::Epoch epoch) const noexcept {
-    for (unsigned member = 0; member < port_.members(); ++member)
-      if (Exchange::has_closed(port_, member, epoch)) return member;
-    return std::nullopt;
+    std::optional<unsigned> found;
+    for (unsigned member = 0; member < port_.members(); ++member) {
+      if (!Exchange::has_closed(port_, member, epoch)) continue;
+      if (port_.is_dead(member)) return member;
+      if (!found ||
+          (!Exchange::misses(port_, *found, epoch) && Exchange::misses(port_, member, epoch)))
+        found = member;
+    }
+    return found;
   }
   base::Error why_closed() const {
     const unsigned member = closed_member(next()).value();

@@ -101,7 +101,7 @@ transport::Verdict Peer::can_serve_group(const transport::GroupMessage& ours) co
   if (ours.memory != device::MemoryKind::host) return {false, "the buffers are not in host memory"};
   for (const int member : ours.members)
     if (transport::Verdict verdict = reaches(member); !verdict.yes)
-      return {false, fmt::format("rank {}: {}", member, verdict.why)};
+      return {false, fmt::format("rank {} of MPI_COMM_WORLD: {}", member, verdict.why)};
   return ours.way == transport::GroupWay::slots ? can_rally(ours) : can_deliver(*this, ours);
 }
 

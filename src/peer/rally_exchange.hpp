@@ -35,6 +35,7 @@ struct RallyExchange {
   static void close(Port& port, const State& state) noexcept {
     protocol::rally::close(port, state);
   }
+  static Port words_of(const Port& port) { return port; }
   static bool all_closed(Port& port) noexcept { return protocol::rally::all_closed(port); }
 };
 

@@ -93,7 +93,7 @@ bool may_copy(P& port, unsigned member, Epoch epoch) {
   return !port.copy_failed() && port.load_cts(member) >= epoch && !has_closed(port, member, epoch);
 }
 
-// Asks of the members of a batch, in their turns, until one says no.
+// Asks of those of a batch that we send to, in their turns, until one says no.
 template <class P, class Ask>
 bool all_of_batch(P& port, unsigned first, Ask ask) {
   for (unsigned turn = first; turn < first + port.batch(); ++turn) {

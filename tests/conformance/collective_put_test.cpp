@@ -221,9 +221,10 @@ TEST_P(CollectivePutErrors, MemoryThatOthersCannotWriteTo) {
   EXPECT_PST(PST_Alltoall_init(input.address(), 8, MPI_BYTE, output.address(), 8, MPI_BYTE, comm,
                                info.get(), &request));
   EXPECT_PST_KIND(PST_Match(&request, MPI_STATUS_IGNORE), PST_ERROR_UNSUPPORTED);
-  const std::string why = by_peer ? "rank " + std::to_string(size() - 1) +
-                                        ": peer: rank 0 cannot write to the receive buffer"
-                                  : "peer: not in PENSTOCK_TRANSPORT";
+  const std::string why =
+      by_peer ? "rank " + std::to_string(size() - 1) +
+                    ": peer: rank 0 of MPI_COMM_WORLD cannot write to the receive buffer"
+              : "peer: not in PENSTOCK_TRANSPORT";
   EXPECT_NE(last_error().find(why), std::string::npos) << last_error();
   EXPECT_PST(PST_Request_free(&request));
   MPI_Comm_free(&comm);

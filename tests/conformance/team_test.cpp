@@ -426,7 +426,7 @@ TEST_F(TeamErrors, WhatTheTeamSaysDifferentlyOfItsMemory) {
   expect_no_memory(memory_, last() ? -1 : 64, 0, &mine, PST_ERROR_ARGUMENT, "is negative: -1");
   expect_no_memory(nullptr, 64, 0, &mine, PST_ERROR_ARGUMENT, "null pointer");
   expect_no_memory(memory_, 64, 0, last() ? nullptr : &mine, PST_ERROR_ARGUMENT,
-                   "mine is a null pointer");
+                   "mineptr is a null pointer");
   EXPECT_EQ(mine, this);
 }
 

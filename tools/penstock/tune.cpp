@@ -45,7 +45,7 @@ bench::Kind kind_of(const std::string& collective) {
   throw std::logic_error(collective + " is no collective");
 }
 
-// A barrier has no bytes, and sums are of whole numbers.
+// A barrier has no bytes, and a sum has a whole number of doubles.
 std::vector<std::size_t> sizes_for(bench::Kind kind, std::vector<std::size_t> sizes) {
   if (kind == bench::Kind::barrier) return {0};
   if (bench::is_reduction(kind))
@@ -78,9 +78,9 @@ void require_free_choice() {
     throw UserError("PENSTOCK_COLL forces algorithms, so that others cannot be measured: unset it");
 }
 
-class Tuning {
+class TuneRun {
  public:
-  Tuning(const TuneOptions& options, const Session& session)
+  TuneRun(const TuneOptions& options, const Session& session)
       : options_(options), session_(session), nodes_(look_at_nodes()) {}
 
   void run() {
@@ -128,8 +128,7 @@ class Tuning {
     fmt::print(
         "# Algorithms of Penstock's collectives on {} streams, ranks: {}, nodes: {}, {}, {}\n"
         "# medians and quartiles of {} interleaved rounds, in us; results are verified before; * "
-        "is "
-        "the fastest\n{:<16} {:>10} {:>26} {:>12} {:>22}\n",
+        "is the fastest\n{:<16} {:>10} {:>26} {:>12} {:>22}\n",
         options_.bench.on_cuda() ? "CUDA" : "host", session_.size(), nodes_.count,
         session_.mpi_name(), thread_level_name(session_.thread_level()), options_.bench.rounds,
         "# collective", "bytes", "algorithm", "median", "spread");
@@ -187,7 +186,7 @@ void add_tune(CLI::App& parent, Command& command) {
     // The library has an error in the log of each rank for each algorithm that does not serve.
     setenv("PENSTOCK_LOG", "off", 0);
     command.run = [options](const Session& session) {
-      Tuning(*options, session).run();
+      TuneRun(*options, session).run();
       return 0;
     };
   });

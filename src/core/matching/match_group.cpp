@@ -62,6 +62,7 @@ void MatchGroup::post(MatchedRequest& request, const std::shared_ptr<MatchJob>& 
   letter.value(LetterKind::join).value(id).value(collective.id()).value(collective.rank());
   letter.value(collective.members().size()).bytes(member.offer->record());
   letters_.write(collective.members().front(), *job, letter);
+  member.joined = true;
 }
 
 // ---- Member 0
@@ -88,19 +89,22 @@ void MatchGroup::choose(const Key& key, Table& table, const Error* failed) {
     return conclude(key, Error(ErrorKind::not_matched, "member 0 has left"));
   try {
     const Collective& collective = collective_of(*own->second.request);
-    std::vector<transport::WireRecord> told;
-    for (const Seat& seat : table.seats) told.push_back(seat.told);
     if (failed == nullptr) {
-      table.choice = collective.choose(told, nullptr);
+      table.told.clear();
+      for (Seat& seat : table.seats) table.told.push_back(std::move(seat.told));
+      table.choice = collective.choose(table.told, nullptr);
     } else {
       const FailedChoice before{std::move(table.choice), *failed};
-      table.choice = collective.choose(told, &before);
+      table.choice = collective.choose(table.told, &before);
     }
-    ++table.number;
+    ++table.choice_number;
     table.ready = 0;
     for (const Seat& seat : table.seats) {
       LetterWriter letter;
-      letter.value(LetterKind::choice).value(seat.id).value(table.number).bytes(table.choice);
+      letter.value(LetterKind::choice)
+          .value(seat.id)
+          .value(table.choice_number)
+          .bytes(table.choice);
       letters_.write(seat.process, *own->second.job, letter);
     }
   } catch (const std::exception& failure) {
@@ -119,27 +123,40 @@ MatchGroup::Table* MatchGroup::find_table(int rank, const Key& key) {
   return sits ? &found->second : nullptr;
 }
 
-void MatchGroup::read_ready(int rank, LetterReader& letter) {
-  letter.value<Id>();
-  const auto key = letter.value<Key>();
+namespace {
+
+// What tell_first() writes.
+struct Report {
+  group::CommunicatorId key;
+  Error error;
+  std::uint32_t choice_number;
+  bool joined;
+};
+
+Report read_report(LetterReader& letter) {
+  letter.value<std::uint64_t>();  // the member's number for it
+  const auto key = letter.value<group::CommunicatorId>();
   const auto kind = letter.value<ErrorKind>();
   const std::string why = letter.text();
-  const auto choice = letter.value<std::uint32_t>();
-  Table* const table = find_table(rank, key);
-  if (table == nullptr || choice != table->number) return;
-  if (kind != ErrorKind::none) {
-    const Error failed(kind, why);
-    return choose(key, *table, &failed);
-  }
-  if (++table->ready == table->seats.size()) conclude(key, Error(ErrorKind::none));
+  const auto choice_number = letter.value<std::uint32_t>();
+  return {key, Error(kind, why), choice_number, letter.value<bool>()};
+}
+
+}  // namespace
+
+void MatchGroup::read_ready(int rank, LetterReader& letter) {
+  const Report report = read_report(letter);
+  Table* const table = find_table(rank, report.key);
+  if (table == nullptr || report.choice_number != table->choice_number) return;
+  if (report.error.kind() != ErrorKind::none) return choose(report.key, *table, &report.error);
+  if (++table->ready == table->seats.size()) conclude(report.key, Error(ErrorKind::none));
 }
 
 void MatchGroup::read_leave(int rank, LetterReader& letter) {
-  letter.value<Id>();
-  const auto key = letter.value<Key>();
-  const auto kind = letter.value<ErrorKind>();
-  const std::string why = letter.text();
-  if (find_table(rank, key) != nullptr) conclude(key, Error(kind, why));
+  const Report report = read_report(letter);
+  const bool of_this_table = find_table(rank, report.key) != nullptr;
+  const bool waited_for = !report.joined && tables_.contains(report.key);
+  if (of_this_table || waited_for) conclude(report.key, report.error);
 }
 
 // A member that joins later is of the next match. A letter that cannot be sent keeps the others
@@ -168,7 +185,10 @@ void MatchGroup::cannot_read(int rank, LetterKind kind, std::uint64_t id, const 
     return;
   }
   for (const auto& [key, table] : tables_) {
-    if (find_table(rank, key) == nullptr) continue;
+    const auto& seats = table.seats;
+    if (std::none_of(seats.begin(), seats.end(),
+                     [&](const Seat& seat) { return seat.process == rank && seat.id == id; }))
+      continue;
     const Key own = key;  // which goes with its table
     return conclude(own, error);
   }
@@ -186,7 +206,7 @@ void MatchGroup::read_choice(LetterReader& letter) {
   const auto choice = letter.bytes();
   if (place == members_.end()) return;  // it has given up
   Member& member = place->second;
-  member.choice = number;
+  member.choice_number = number;
   attempt(*member.request, member.job, [&] {
     try {
       prepare(member, {choice.begin(), choice.end()});
@@ -199,7 +219,7 @@ void MatchGroup::read_choice(LetterReader& letter) {
 // What has been made for an earlier choice goes. No other uses that, as not all were ready.
 void MatchGroup::prepare(Member& member, const transport::WireRecord& choice) {
   end_messages(member, Error(ErrorKind::not_matched, "the members have chosen another algorithm"));
-  member.told = false;
+  member.told_ready = false;
   member.part.reset();
   member.part = member.offer->prepare(choice);
   match_messages(member);
@@ -207,7 +227,7 @@ void MatchGroup::prepare(Member& member, const transport::WireRecord& choice) {
 
 void MatchGroup::match_messages(Member& member) {
   const Collective& collective = collective_of(*member.request);
-  const auto communicator = communicator_for(collective, member.choice);
+  const auto communicator = communicator_for(collective, member.choice_number);
   auto matching = std::make_shared<MatchJob>();
   for (const CollectiveMessage& message : member.part->messages()) {
     member.messages.push_back(
@@ -248,9 +268,9 @@ void MatchGroup::advance() {
   for (auto next = members_.begin(); next != members_.end();) {
     const auto place = next++;  // who cannot say so leaves
     Member& member = place->second;
-    if (!member.matching || member.told) continue;
+    if (!member.matching || member.told_ready) continue;
     if (!member.matching->finished.load(std::memory_order_acquire)) continue;
-    member.told = true;
+    member.told_ready = true;
     attempt(*member.request, member.job, [&] {
       const auto& error = member.matching->error;
       tell_first(member, place->first, LetterKind::ready,
@@ -263,7 +283,7 @@ void MatchGroup::tell_first(const Member& member, Id id, LetterKind kind, const 
   const Collective& collective = collective_of(*member.request);
   LetterWriter letter;
   letter.value(kind).value(id).value(collective.id()).value(error.kind()).text(error.text());
-  letter.value(member.choice);
+  letter.value(member.choice_number).value(member.joined);
   letters_.write(collective.members().front(), *member.job, letter);
 }
 

@@ -51,29 +51,31 @@ class MatchGroup final : public MatchSide {
     MatchedRequest* request = nullptr;
     std::shared_ptr<MatchJob> job;
     std::unique_ptr<CollectiveOffer> offer;
-    std::uint32_t choice = 0;              // the number of the newest one
+    bool joined = false;                   // it has said so
+    std::uint32_t choice_number = 0;       // of the newest one
     std::unique_ptr<CollectivePart> part;  // of that one
     std::vector<std::unique_ptr<MatchedRequest>> messages;
     std::shared_ptr<MatchJob> matching;                  // of the messages
     std::vector<std::unique_ptr<transport::Plan>> ends;  // of the messages, until the plan has them
-    bool told = false;                                   // that it is ready
+    bool told_ready = false;                             // that it is ready
     bool agreed = false;                                 // all are
     std::optional<base::Error> why_left;                 // its messages are still to be given up
 
     // When it had told that it is ready, and left: if the others have agreed, they use what it has
     // shared with them; else they never will.
-    bool waits_for_verdict() const noexcept { return told && !agreed && part; }
+    bool waits_for_verdict() const noexcept { return told_ready && !agreed && part; }
   };
   struct Seat {
-    int process = -1;  // world rank; -1: it has not joined
-    Id id = 0;         // the member's number for it
-    transport::WireRecord told;
+    int process = -1;            // world rank; -1: it has not joined
+    Id id = 0;                   // the member's number for it
+    transport::WireRecord told;  // until the first choice
   };
   struct Table {
-    std::vector<Seat> seats;  // by rank
+    std::vector<Seat> seats;                  // by rank
+    std::vector<transport::WireRecord> told;  // by rank, since the first choice
     std::size_t joined = 0, ready = 0;
-    std::uint32_t number = 0;      // of the choices so far
-    transport::WireRecord choice;  // the newest one
+    std::uint32_t choice_number = 0;  // of the newest one
+    transport::WireRecord choice;     // the newest one
   };
   using Members = std::map<Id, Member>;
 

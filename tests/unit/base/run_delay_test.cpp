@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <time.h>
 
 #include <atomic>
 #include <fstream>
@@ -27,6 +28,18 @@ void stay_on(int core) {
   CPU_ZERO(&one);
   CPU_SET(core, &one);
   sched_setaffinity(0, sizeof one, &one);
+}
+
+// This program may have other threads: they have run as little as it shows.
+TEST(RunDelay, AThreadIsCountedOnce) {
+  double here = 0;
+  if (!(std::ifstream("/proc/thread-self/schedstat") >> here)) GTEST_SKIP() << "no count";
+  while (here * 1e-9 < 5 * enough) std::ifstream("/proc/thread-self/schedstat") >> here;
+  timespec used{};
+  const double counted = look_at_run_delay().ran;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  const double all = static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
+  EXPECT_LE(counted, all + enough);
 }
 
 TEST(RunDelay, ThreadsThatHaveEndedAreCounted) {

@@ -116,13 +116,13 @@ Sizes sizes_in_table(const Row& row, bool leads, std::size_t line) {
 }
 
 void expect_row(const Shape& shape, std::string_view name, const Row& row) {
-  const Choice choice = choose(CollectiveKind::alltoall, name, shape);
-  ASSERT_TRUE(choice.wish.yes) << choice.wish.why;
+  const Algorithm& algorithm = *find_algorithm(CollectiveKind::alltoall, name);
+  ASSERT_TRUE(algorithm.serves(shape).yes) << algorithm.serves(shape).why;
   const std::size_t line = shape.ranks * shape.bytes();
   std::size_t temporary = 0;
   for (int rank = 0; rank < shape.ranks; ++rank) {
     const bool leads = shape.index[rank] % row.leader == 0;
-    const Schedule schedule = choice.algorithm.schedule(shape, rank);
+    const Schedule schedule = algorithm.schedule(shape, rank);
     EXPECT_EQ(sizes_of_sends(schedule), sizes_in_table(row, leads, line))
         << name << " " << shape.ranks << " rank " << rank;
     temporary = std::max(temporary, schedule.temporary);
@@ -153,8 +153,8 @@ TEST(Alltoall, PairsSendABlockToEachOtherRank) {
         shape.ranks = ranks;
         shape.batch = batch;
         shape.count = 64;
-        const Choice choice = choose(CollectiveKind::alltoall, name, shape);
-        const Schedule schedule = choice.algorithm.schedule(shape, ranks / 2);
+        const Algorithm& algorithm = *find_algorithm(CollectiveKind::alltoall, name);
+        const Schedule schedule = algorithm.schedule(shape, ranks / 2);
         EXPECT_EQ(sizes_of_sends(schedule), Sizes(ranks - 1, 64));
         EXPECT_EQ(schedule.temporary, 0U);
         for (const Phase& phase : schedule.phases)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which algorithm serves, and why not the one that was wished for.
+// Which algorithm serves which ranks, and in how few steps blocks are brought into another order.
 #include <gtest/gtest.h>
 
 #include "coll/algorithms.hpp"
@@ -9,42 +9,38 @@
 namespace penstock::coll {
 namespace {
 
-TEST(CollectiveChoice, AWishThatServesIsTaken) {
-  Shape shape = placed(2, 4, 1);
-  shape.group = 2;
-  const Choice choice = choose(CollectiveKind::alltoall, "locality-aware", shape);
-  EXPECT_EQ(choice.algorithm.name, "locality-aware");
-  EXPECT_TRUE(choice.wish.yes);
+base::Verdict served(CollectiveKind collective, std::string_view name, const Shape& shape) {
+  return find_algorithm(collective, name)->serves(shape);
 }
 
-TEST(CollectiveChoice, UnequalNodesTakeTheFlatAlgorithm) {
+TEST(Algorithms, HaveTheNamesThatTheyAreFoundBy) {
+  EXPECT_EQ(find_algorithm(CollectiveKind::alltoall, "locality-aware")->name, "locality-aware");
+  EXPECT_EQ(find_algorithm(CollectiveKind::bcast, "nonsense"), nullptr);
+  EXPECT_EQ(find_algorithm(CollectiveKind::bcast, ""), nullptr);
+}
+
+TEST(Algorithms, OfNodesDoNotServeUnequalOnes) {
   Shape shape;
   shape.ranks = 5;
   shape.node = {0, 0, 0, 1, 1};
   shape.index = {0, 1, 2, 0, 1};
   for (const std::string_view name :
-       {"hierarchical", "multileader", "node-aware", "locality-aware", "multileader-locality"}) {
-    const Choice choice = choose(CollectiveKind::alltoall, name, shape);
-    EXPECT_EQ(choice.algorithm.name, "pairwise");
-    EXPECT_EQ(choice.wish.why, "the nodes have from 2 to 3 ranks");
-  }
-  EXPECT_EQ(choose(CollectiveKind::allreduce, "lanes", shape).algorithm.name, "two-shot");
+       {"hierarchical", "multileader", "node-aware", "locality-aware", "multileader-locality"})
+    EXPECT_EQ(served(CollectiveKind::alltoall, name, shape).why,
+              "the nodes have from 2 to 3 ranks");
+  EXPECT_FALSE(served(CollectiveKind::allreduce, "lanes", shape).yes);
+  EXPECT_EQ(served(CollectiveKind::alltoall, "node-aware", {}).why, "nobody knows the nodes");
 }
 
-TEST(CollectiveChoice, PartsThatDoNotDivideANodeTakeTheFlatAlgorithm) {
+TEST(Algorithms, OfGroupsAndLeadersDoNotServeWhatTheseDoNotDivide) {
   Shape shape = placed(2, 4, 0);
   shape.group = shape.leader = 3;
-  EXPECT_EQ(choose(CollectiveKind::alltoall, "locality-aware", shape).wish.why,
+  EXPECT_EQ(served(CollectiveKind::alltoall, "locality-aware", shape).why,
             "groups of 3 do not divide the 4 of a node");
-  EXPECT_EQ(choose(CollectiveKind::alltoall, "multileader", shape).algorithm.name, "pairwise");
-  EXPECT_EQ(choose(CollectiveKind::alltoall, "node-aware", shape).algorithm.name, "node-aware");
-}
-
-TEST(CollectiveChoice, AnUnknownNameTakesTheFlatAlgorithm) {
-  const Choice choice = choose(CollectiveKind::bcast, "nonsense", {});
-  EXPECT_EQ(choice.algorithm.name, "binomial");
-  EXPECT_EQ(choice.wish.why, "no algorithm nonsense");
-  EXPECT_EQ(choose(CollectiveKind::alltoall, "node-aware", {}).wish.why, "nobody knows the nodes");
+  EXPECT_FALSE(served(CollectiveKind::alltoall, "multileader", shape).yes);
+  EXPECT_TRUE(served(CollectiveKind::alltoall, "node-aware", shape).yes);
+  shape.group = 2;
+  EXPECT_TRUE(served(CollectiveKind::alltoall, "locality-aware", shape).yes);
 }
 
 std::vector<LocalStep> steps_for(const BlockOrder& order) {

@@ -29,17 +29,17 @@ int found_in_alltoall(std::string_view name, const Defect& plant, bool in_place 
   shape.leader = shape.group = 2;
   shape.count = 5;
   shape.in_place = in_place;
-  const Choice choice = choose(CollectiveKind::alltoall, name, shape);
-  return found(alltoall_trial(shape), choice.algorithm, plant);
+  const Algorithm& algorithm = *find_algorithm(CollectiveKind::alltoall, name);
+  return found(alltoall_trial(shape), algorithm, plant);
 }
 
 int found_in_allreduce(std::string_view name, const Defect& plant) {
   Shape shape = placed(2, 3, 0);
   shape.element = sizeof(float);
   shape.count = 60;
-  const Choice choice = choose(CollectiveKind::allreduce, name, shape);
+  const Algorithm& algorithm = *find_algorithm(CollectiveKind::allreduce, name);
   const Reference reference = name == "two-shot" ? by_rank : by_doubling;
-  return found(allreduce_trial(shape, reference), choice.algorithm, plant);
+  return found(allreduce_trial(shape, reference), algorithm, plant);
 }
 
 // The first local step of that kind, on any rank.

@@ -19,7 +19,7 @@ Situation alltoall(int nodes, int node_ranks, int most_groups = 4) {
                       .on_gpu = false,
                       .direct = base::refused("rank 1: a test"),
                       .direct_name = "direct",
-                      .is_fastest_directly = true};
+                      .direct_is_fastest = true};
   situation.shape.count = 8;
   give_widths(situation.shape, most_groups);
   return situation;
@@ -81,7 +81,7 @@ TEST(Selection, TheRuleExchangesDirectlyWhereAllExpectToGain) {
   Situation situation = alltoall(1, 2);
   situation.direct = base::accepted();
   EXPECT_EQ(name_of(select(situation, "", "")), "directly");
-  situation.is_fastest_directly = false;
+  situation.direct_is_fastest = false;
   EXPECT_EQ(name_of(select(situation, "", "")), "nonblocking");
   EXPECT_EQ(name_of(select(situation, "", "direct")), "directly");
 }
@@ -90,7 +90,7 @@ TEST(Selection, TheRuleExchangesDirectlyWhereAllExpectToGain) {
 TEST(Selection, ATunedFormThatTheRanksDoNotOfferGivesWayToTheRule) {
   Situation situation = alltoall(1, 2);
   situation.direct = base::accepted();
-  situation.is_fastest_directly = false;
+  situation.direct_is_fastest = false;
   EXPECT_EQ(name_of(select(situation, "", "put-lock")), "nonblocking");
   situation.direct_name = "put-lock";
   EXPECT_EQ(name_of(select(situation, "", "put-lock")), "directly");

@@ -77,9 +77,9 @@ using Defect = std::function<void(Schedules&)>;
 int found(std::string_view name, bool in_place, const Defect& plant) {
   Shape shape = of_teams(3, 2, 0, 60);
   shape.in_place = in_place;
-  const Choice choice = choose(CollectiveKind::team_allreduce, name, shape);
-  const Trial trial = team_allreduce_trial(shape, reference_of(choice.algorithm));
-  Schedules schedules = trial.schedules(choice.algorithm);
+  const Algorithm& algorithm = *find_algorithm(CollectiveKind::team_allreduce, name);
+  const Trial trial = team_allreduce_trial(shape, reference_of(algorithm));
+  Schedules schedules = trial.schedules(algorithm);
   EXPECT_EQ(run(trial, schedules, 0) + run(trial, schedules, 1), "");
   plant(schedules);
   int count = 0;

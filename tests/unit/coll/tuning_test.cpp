@@ -108,6 +108,7 @@ TEST(Tuning, WhatIsNoSuchFileIsRefused) {
   for (const char* const other : {"[]", "3", "{}", R"({"entries": 3})"})
     expect_refused(other, "it has no list of 'entries'");
   expect_refused(file_of("3"), "entry 1: it is no object");
+  expect_refused(file_of(entry("64", "direct", R"(, "measured": 1e999)")), "it is no JSON: ");
 }
 
 TEST(Tuning, AnEntryIsRefusedByItsNumberAndItsFault) {

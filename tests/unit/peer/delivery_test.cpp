@@ -154,7 +154,8 @@ TEST_P(DeliveryOfTwo, WhatCannotBeServedIsSaid) {
   std::byte elsewhere[8];
   ordinary.blocks[1].to = elsewhere;
   const std::string why = peer.can_serve_group(ordinary).why;
-  EXPECT_EQ(why.find("rank 1 cannot write to the receive buffer, which is not of PST_Alloc_mem: "),
+  EXPECT_EQ(why.find("rank 1 of MPI_COMM_WORLD cannot write to the receive buffer, which is not of "
+                     "PST_Alloc_mem: "),
             0u)
       << why;
   ordinary.blocks[1].bytes_from = 0;

@@ -126,7 +126,8 @@ TEST_F(RallyOfTwo, WhatCannotBeServedIsSaid) {
   EXPECT_EQ(peer.can_serve_group(large).why, "100000 bytes for a member, and slots hold 16384");
   GroupMessage elsewhere = a_.message();
   elsewhere.members[1] = 7;
-  EXPECT_EQ(peer.can_serve_group(elsewhere).why, "rank 7: peer is not of this job");
+  EXPECT_EQ(peer.can_serve_group(elsewhere).why,
+            "rank 7 of MPI_COMM_WORLD: peer is not of this job");
 }
 
 }  // namespace

@@ -24,16 +24,18 @@ struct DirectTold {
   bool is_fastest = false;  // it is expected to be
   transport::WireRecord record;
 };
-DirectTold read_direct(core::LetterReader& letter);
+DirectTold read_direct_told(core::LetterReader& letter);
 // Whether all members have offered it over one transport.
 base::Verdict can_connect(const std::vector<DirectTold>& told, const core::Transports& transports);
-void write_direct(const std::vector<DirectTold>& told, core::LetterWriter& choice);
+void write_direct_choice(const std::vector<DirectTold>& told, core::LetterWriter& choice);
 
 // Made where the program asks for it, it is expected to be fastest, or a file may say that it is.
 class DirectOffer {
  public:
   DirectOffer(const Arguments& arguments, const core::Transports& transports);
   void tell(core::LetterWriter& letter) const;
+  // Messages have been chosen: its memory is free for theirs.
+  void drop() noexcept;
   // `choice`: behind the name. Throws base::Error.
   std::unique_ptr<core::CollectivePart> connect(core::LetterReader& choice);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "coll/direct_exchange.hpp"
+#include "coll/direct.hpp"
 
 #include <fmt/format.h>
 
@@ -61,7 +61,7 @@ GroupMessage message_of(const Arguments& arguments, std::string_view name) {
   return message;
 }
 
-// Of a direct exchange, which has no messages that are matched.
+// Of a collective that goes directly: nothing is matched.
 class DirectPart final : public core::CollectivePart {
  public:
   DirectPart(std::string algorithm, std::string transport, std::unique_ptr<transport::Plan> plan)
@@ -86,13 +86,13 @@ class DirectPart final : public core::CollectivePart {
   std::unique_ptr<transport::Plan> plan_;
 };
 
-// What may be offered; empty: nothing.
-std::string_view name_for(const Arguments& arguments) noexcept {
+// What may be offered; empty: nothing. What a file names takes the place of the default.
+std::string_view name_to_offer(const Arguments& arguments) noexcept {
   const auto names = direct_names(arguments.kind);
   if (!arguments.algorithm.empty())
     return is_direct(arguments.kind, arguments.algorithm) ? arguments.algorithm
                                                           : std::string_view();
-  if (!arguments.tuned_form.empty()) return arguments.tuned_form;
+  if (!arguments.tuned_direct.empty()) return arguments.tuned_direct;
   return names.empty() ? std::string_view() : names.front();
 }
 
@@ -105,7 +105,7 @@ bool has_place(const Arguments& arguments) {
 
 }  // namespace
 
-DirectTold read_direct(core::LetterReader& letter) {
+DirectTold read_direct_told(core::LetterReader& letter) {
   DirectTold told{letter.text(), letter.text(), letter.text(), letter.value<bool>(), {}};
   const auto record = letter.bytes();
   told.record.assign(record.begin(), record.end());
@@ -132,17 +132,17 @@ base::Verdict can_connect(const std::vector<DirectTold>& told, const core::Trans
   return base::accepted();
 }
 
-void write_direct(const std::vector<DirectTold>& told, core::LetterWriter& choice) {
+void write_direct_choice(const std::vector<DirectTold>& told, core::LetterWriter& choice) {
   choice.text(told.front().name);
   for (const DirectTold& each : told) choice.bytes(each.record);
 }
 
 DirectOffer::DirectOffer(const Arguments& arguments, const core::Transports& transports)
-    : members_(arguments.members.size()), name_(name_for(arguments)) {
+    : members_(arguments.members.size()), name_(name_to_offer(arguments)) {
   if (!arguments.refusal.empty() || name_.empty()) return;
   const GroupMessage message = message_of(arguments, name_);
-  is_fastest_ = message.way == GroupWay::slots && is_fastest_directly(message);
-  if (arguments.algorithm.empty() && arguments.tuned_form.empty() && !is_fastest_) {
+  is_fastest_ = message.way == GroupWay::slots && direct_is_fastest(message);
+  if (arguments.algorithm.empty() && arguments.tuned_direct.empty() && !is_fastest_) {
     why_not_ = "it is not offered, as others are expected to be faster";
     return;
   }
@@ -162,14 +162,18 @@ void DirectOffer::open(const GroupMessage& message, const core::Transports::Entr
     if (!verdict.yes) throw base::Error(verdict.kind, verdict.why);
     offer_ = entry.transport->open_group(message);
     transport_ = name;
-  } catch (const base::Error& error) {
-    why_not_ += fmt::format("{}{}: {}", why_not_.empty() ? "" : "; ", name, error.text());
+  } catch (const std::exception& failure) {
+    why_not_ += fmt::format("{}{}: {}", why_not_.empty() ? "" : "; ", name, failure.what());
   }
 }
 
 void DirectOffer::tell(core::LetterWriter& letter) const {
   letter.text(name_).text(transport_).text(why_not_).value(is_fastest_);
   letter.bytes(offer_ ? offer_->record() : transport::WireRecord());
+}
+
+void DirectOffer::drop() noexcept {
+  offer_.reset();
 }
 
 std::unique_ptr<core::CollectivePart> DirectOffer::connect(core::LetterReader& choice) {
