@@ -27,13 +27,28 @@ namespace {
 
 using Memories = std::map<const void*, std::unique_ptr<TeamMemory>>;
 
+struct Shared {
+  Memories memories;
+  // Of those whose end has failed: others may still use them, so they are kept to the end, but
+  // their addresses may name others from now on.
+  std::multimap<const void*, std::unique_ptr<TeamMemory>> ended_badly;
+};
+
 std::mutex mutex;
 
-// Under the mutex. Never destroyed: what a program leaves that does not end MPI goes with the
-// process.
-Memories& memories() {
-  static auto* const all = new Memories;
-  return *all;
+// Under the mutex. Takes no memory, as the library's end asks for it, and is never destroyed: what
+// a program leaves that does not end MPI goes with the process.
+Shared& shared() noexcept {
+  static union Lasting {
+    Lasting() noexcept : all() {}
+    ~Lasting() {}
+    Shared all;
+  } lasting;
+  return lasting.all;
+}
+
+Memories& memories() noexcept {
+  return shared().memories;
 }
 
 // An owner's address is the key of one of them at a time.
@@ -54,16 +69,9 @@ TeamMemory& known(const void* address) {
   return *found->second;
 }
 
-// Of those whose end has failed: others may still use them, so they are kept to the end, but their
-// addresses may name others from now on.
-std::multimap<const void*, std::unique_ptr<TeamMemory>>& kept_to_the_end() {
-  static auto* const all = new std::multimap<const void*, std::unique_ptr<TeamMemory>>;
-  return *all;
-}
-
 void set_apart(const void* address) {
   const std::lock_guard lock(mutex);
-  kept_to_the_end().insert(memories().extract(address));
+  shared().ended_badly.insert(memories().extract(address));
 }
 
 void forget(const void* address) {
@@ -84,7 +92,7 @@ void end_team_memory() noexcept {
           owner));
     });
   memories().clear();
-  kept_to_the_end().clear();
+  shared().ended_badly.clear();
 }
 
 }  // namespace penstock::api
