@@ -359,8 +359,8 @@ typedef enum PST_ANY_INT {
 PST_API int PST_Type_get(PST_Type kind, MPI_Datatype* type);
 
 /* Copies the name of the algorithm that a matched collective has ("doubling"), without a width, cut
- * to size-1 characters and terminated; "" for a message. Does not block. Errors: PST_ERROR_ARGUMENT,
- * PST_ERROR_REQUEST, PST_ERROR_NOT_MATCHED. Source: Penstock. */
+ * to size-1 characters and terminated; "" for a message. Does not block. Errors:
+ * PST_ERROR_ARGUMENT, PST_ERROR_REQUEST, PST_ERROR_NOT_MATCHED. Source: Penstock. */
 PST_API int PST_Request_algorithm(MPI_Request request, char* name, int size);
 
 /* ---- Matching -------------------------------------------------------------------------------- */
@@ -675,13 +675,13 @@ PST_API int PST_Alloc_mem(MPI_Aint size, MPI_Info info, void* baseptr);
 PST_API int PST_Free_mem(void* base);
 
 /* Makes `size` bytes at `base` of rank `owner` memory of all ranks of `team`, who share memory: the
- * address at which each has them is written to the pointer at `mineptr`; the owner's is `base`. They
- * lie inside one allocation of PST_Alloc_mem or PST_Win_allocate, or of cudaMalloc on a GPU that
- * all ranks see; `base` is looked at on the owner alone, and names one such memory at a time. What
- * is said between the ranks about its contents is the program's: PST_Team_allreduce_init orders its
- * own use. Collective over `team`; blocks. Errors, on all ranks alike: PST_ERROR_ARGUMENT,
- * PST_ERROR_UNSUPPORTED (other memory; a rank that does not reach it), PST_ERROR_COMMUNICATOR,
- * PST_ERROR_RESOURCES, PST_ERROR_MPI. Source: Penstock. */
+ * address at which each has them is written to the pointer at `mineptr`; the owner's is `base`.
+ * They lie inside one allocation of PST_Alloc_mem or PST_Win_allocate, or of cudaMalloc on a GPU
+ * that all ranks see; `base` is looked at on the owner alone, and names one such memory at a time.
+ * What is said between the ranks about its contents is the program's: PST_Team_allreduce_init
+ * orders its own use. Collective over `team`; blocks. Errors, on all ranks alike:
+ * PST_ERROR_ARGUMENT, PST_ERROR_UNSUPPORTED (other memory; a rank that does not reach it),
+ * PST_ERROR_COMMUNICATOR, PST_ERROR_RESOURCES, PST_ERROR_MPI. Source: Penstock. */
 PST_API int PST_Team_memory(void* base, MPI_Aint size, int owner, MPI_Comm team, void* mineptr);
 
 /* Ends it. Requests over it must have been freed before, when their streams had done with them.

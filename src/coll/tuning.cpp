@@ -166,16 +166,19 @@ std::string_view Tuning::wish(const TuningKey& key) const {
 
 std::string_view Tuning::direct_wish(CollectiveKind collective, bool on_gpu, int ranks,
                                      std::size_t bytes) const {
+  std::string_view any;
   const TuningKey* before = nullptr;  // the entry that fits on the nodes before
   for (const auto& [key, wish] : wishes_) {
     if (key.collective != collective || key.on_gpu != on_gpu || key.ranks != ranks) continue;
+    const bool goes_directly = is_direct(collective, wish);
+    if (goes_directly && any.empty()) any = wish;
     if (key.bytes < bytes) continue;
     const bool fits =
         before == nullptr || key.nodes != before->nodes || key.node_ranks != before->node_ranks;
     before = &key;
-    if (fits && is_direct(collective, wish)) return wish;
+    if (fits && goes_directly) return wish;
   }
-  return "";
+  return any;
 }
 
 const Tuning& tuning_of_library() {

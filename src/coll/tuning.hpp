@@ -38,8 +38,9 @@ class Tuning {
 
   // What the entry wishes that fits the key; "": there is none.
   std::string_view wish(const TuningKey& key) const;
-  // What an entry wishes that needs no messages, on whatever nodes; "": there is none. A member
-  // offers it before it knows of the others: member 0 decides by its own file.
+  // What an entry wishes that needs no messages, on whatever nodes: one that fits the bytes, else
+  // any; "": there is none. A member offers it before it knows of the others: member 0 decides by
+  // its own file.
   std::string_view direct_wish(CollectiveKind collective, bool on_gpu, int ranks,
                                std::size_t bytes) const;
 

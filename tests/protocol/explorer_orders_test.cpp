@@ -218,8 +218,7 @@ TEST(FixedOrders, SmallBesideLarge) {
 }
 TEST(FixedOrders, LargeTwoEpochs) {
   if (!long_run()) GTEST_SKIP() << in_the_whole_form;
-  for (bool both_ways : {false, true})
-    fixed_orders(rendezvous(), rendezvous(), both_ways, {2, 2});
+  for (bool both_ways : {false, true}) fixed_orders(rendezvous(), rendezvous(), both_ways, {2, 2});
 }
 TEST(FixedOrders, LargeByFlagsTwoEpochs) {
   if (!long_run()) GTEST_SKIP() << in_the_whole_form;

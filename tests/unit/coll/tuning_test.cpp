@@ -60,7 +60,7 @@ TEST(Tuning, AnEntryIsForItsPlaceAlone) {
   EXPECT_EQ(Tuning().wish(key), "");
 }
 
-// Whatever the nodes, and up to the bytes that each entry is for.
+// Whatever the nodes, and by the bytes where an entry fits them.
 TEST(Tuning, SaysWhatMayBeTakenWithoutMessages) {
   const Tuning tuning(file_of(entry("64", "direct") + "," + entry("128", "pairwise") + "," +
                               entry("256", "put-lock")));
@@ -69,9 +69,9 @@ TEST(Tuning, SaysWhatMayBeTakenWithoutMessages) {
   };
   EXPECT_EQ(wish(0), "direct");
   EXPECT_EQ(wish(64), "direct");
-  EXPECT_EQ(wish(65), "");
+  EXPECT_EQ(wish(65), "direct");
   EXPECT_EQ(wish(129), "put-lock");
-  EXPECT_EQ(wish(257), "");
+  EXPECT_EQ(wish(257), "direct");
   EXPECT_EQ(tuning.direct_wish(CollectiveKind::alltoall, true, 8, 8), "");
   EXPECT_EQ(tuning.direct_wish(CollectiveKind::alltoall, false, 4, 8), "");
   EXPECT_EQ(tuning.direct_wish(CollectiveKind::allgather, false, 8, 8), "");
