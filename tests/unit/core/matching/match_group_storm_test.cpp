@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <deque>
 #include <map>
@@ -13,6 +14,7 @@
 #include <numeric>
 #include <random>
 #include <thread>
+#include <utility>
 
 #include "core/matching/matcher.hpp"
 #include "support/rounds.hpp"
@@ -58,7 +60,7 @@ struct Parts {
 };
 std::map<std::uint32_t, Parts> parts_of;  // by the number of the choice
 std::uint32_t choices = 0;
-bool no_memory_for_a_plan = false;  // for the next one
+bool no_memory_for_an_offer = false, no_memory_for_a_plan = false;  // for the next one
 // So many of the next parts cannot be prepared: of first choices, and of those after a failed one.
 unsigned parts_to_fail[2] = {0, 0};
 
@@ -119,6 +121,7 @@ class OfficeCollective final : public Collective {
   int rank() const noexcept override { return rank_; }
   const std::vector<int>& members() const noexcept override { return all_members; }
   std::unique_ptr<CollectiveOffer> offer() const override {
+    if (std::exchange(no_memory_for_an_offer, false)) throw std::bad_alloc();
     return std::make_unique<OfficeOffer>(rank_, count_);
   }
   // At the second time, too, as a collective does whose first choice was a direct exchange.
@@ -304,44 +307,78 @@ TEST(MatchGroupStorm, SomeGiveUp) {
   endure(true, penstock::test::fewer_rounds(100u, 5u));
 }
 
+// Three members, each with one collective of that number.
+class Three {
+ public:
+  void begin(int rank, std::uint64_t number, int count = 1) {
+    const auto place = static_cast<std::size_t>(rank);
+    requests[place] = collective(rank, number, count);
+    jobs[place] = clerks_[place]->begin({requests[place].get()});
+  }
+  void begin_all(std::uint64_t number) {
+    for (int rank = 0; rank < members; ++rank) begin(rank, number);
+  }
+  void drive() {
+    for (int round = 0; round < 30; ++round)
+      for (Clerk* clerk : clerks_) clerk->matcher->drive();
+  }
+  void expect_failed(int rank, ErrorKind kind) const {
+    const auto place = static_cast<std::size_t>(rank);
+    ASSERT_TRUE(jobs[place]->error) << rank;
+    EXPECT_EQ(jobs[place]->error->kind(), kind);
+    EXPECT_TRUE(is_unmatched(*requests[place]));
+  }
+  bool all_matched() const {
+    return std::all_of(requests.begin(), requests.end(),
+                       [](const auto& request) { return request->matched(); });
+  }
+
+ private:
+  Office office_;
+
+ public:
+  Clerk zero{0, members, office_}, one{1, members, office_}, two{2, members, office_};
+  std::array<std::unique_ptr<MatchedRequest>, members> requests;
+  std::array<std::shared_ptr<MatchJob>, members> jobs;
+
+ private:
+  const std::array<Clerk*, members> clerks_{&zero, &one, &two};
+};
+
 // One cause on all, and the next attempt is free.
 TEST(MatchGroup, MembersThatDifferFailAlike) {
-  Office office;
-  Clerk zero(0, members, office), one(1, members, office), two(2, members, office);
-  Clerk* const clerks[] = {&zero, &one, &two};
-  std::vector<std::unique_ptr<MatchedRequest>> requests;
-  std::vector<std::shared_ptr<MatchJob>> jobs;
-  for (int rank = 0; rank < members; ++rank) {
-    requests.push_back(collective(rank, 9, rank == 2 ? 5 : 4));
-    jobs.push_back(clerks[rank]->begin({requests.back().get()}));
-  }
-  for (int round = 0; round < 10; ++round)
-    for (Clerk* clerk : clerks) clerk->matcher->drive();
-  for (int rank = 0; rank < members; ++rank) {
-    ASSERT_TRUE(jobs[static_cast<std::size_t>(rank)]->error);
-    EXPECT_EQ(jobs[static_cast<std::size_t>(rank)]->error->kind(), ErrorKind::truncate);
-    EXPECT_TRUE(is_unmatched(*requests[static_cast<std::size_t>(rank)]));
-  }
+  Three all;
+  for (int rank = 0; rank < members; ++rank) all.begin(rank, 9, rank == 2 ? 5 : 4);
+  all.drive();
+  for (int rank = 0; rank < members; ++rank) all.expect_failed(rank, ErrorKind::truncate);
 }
 
 // The others have theirs, and hear of it by each message.
 TEST(MatchGroup, AMemberWithoutMemoryForItsPlanClosesWhatOthersUse) {
-  Office office;
-  Clerk zero(0, members, office), one(1, members, office), two(2, members, office);
-  Clerk* const clerks[] = {&zero, &one, &two};
-  std::vector<std::unique_ptr<MatchedRequest>> requests;
-  std::vector<std::shared_ptr<MatchJob>> jobs;
-  for (int rank = 0; rank < members; ++rank) {
-    requests.push_back(collective(rank, 10));
-    jobs.push_back(clerks[rank]->begin({requests.back().get()}));
-  }
+  Three all;
+  all.begin_all(10);
   no_memory_for_a_plan = true;  // member 0 hears the verdict first
-  for (int round = 0; round < 20; ++round)
-    for (Clerk* clerk : clerks) clerk->matcher->drive();
-  ASSERT_TRUE(jobs[0]->error);
-  EXPECT_EQ(jobs[0]->error->kind(), ErrorKind::resources);
-  EXPECT_TRUE(requests[1]->matched() && requests[2]->matched());
-  EXPECT_EQ(zero.pigeons.closed, 8) << "two messages from and to each of the others";
+  all.drive();
+  ASSERT_TRUE(all.jobs[0]->error);
+  EXPECT_EQ(all.jobs[0]->error->kind(), ErrorKind::resources);
+  EXPECT_TRUE(all.requests[1]->matched() && all.requests[2]->matched());
+  EXPECT_EQ(all.zero.pigeons.closed, 8) << "two messages from and to each of the others";
+}
+
+// Those who wait for it hear why, and the next attempt is free.
+TEST(MatchGroup, AMemberThatCannotJoinFailsThoseWhoHave) {
+  Three all;
+  all.begin(0, 12);
+  all.begin(1, 12);
+  all.drive();
+  EXPECT_FALSE(all.jobs[0]->finished || all.jobs[1]->finished);
+  no_memory_for_an_offer = true;
+  all.begin(2, 12);
+  all.drive();
+  for (int rank = 0; rank < members; ++rank) all.expect_failed(rank, ErrorKind::resources);
+  all.begin_all(12);
+  all.drive();
+  EXPECT_TRUE(all.all_matched());
 }
 
 // A choice that a member cannot carry out is followed by another, on all; the last one by its
@@ -349,63 +386,41 @@ TEST(MatchGroup, AMemberWithoutMemoryForItsPlanClosesWhatOthersUse) {
 TEST(MatchGroup, WhatAMemberCannotCarryOutIsChosenAnew) {
   for (const auto& [first, again] : {std::pair{1u, 0u}, {3u, 0u}, {1u, 1u}, {2u, 3u}}) {
     SCOPED_TRACE(std::to_string(first) + " and " + std::to_string(again));
-    Office office;
-    Clerk zero(0, members, office), one(1, members, office), two(2, members, office);
-    Clerk* const clerks[] = {&zero, &one, &two};
-    std::vector<std::unique_ptr<MatchedRequest>> requests;
-    std::vector<std::shared_ptr<MatchJob>> jobs;
-    for (int rank = 0; rank < members; ++rank) {
-      requests.push_back(collective(rank, 11));
-      jobs.push_back(clerks[rank]->begin({requests.back().get()}));
-    }
+    Three all;
+    all.begin_all(11);
     parts_to_fail[0] = first;
     parts_to_fail[1] = again;
     const std::uint32_t before = choices;
-    for (int round = 0; round < 30; ++round)
-      for (Clerk* clerk : clerks) clerk->matcher->drive();
+    all.drive();
     parts_to_fail[0] = parts_to_fail[1] = 0;
     EXPECT_EQ(choices - before, 2u);
-    for (std::size_t rank = 0; rank < members; ++rank) {
-      ASSERT_TRUE(jobs[rank]->finished);
-      EXPECT_EQ(requests[rank]->matched(), again == 0);
-      if (again == 0) continue;
-      EXPECT_EQ(jobs[rank]->error->kind(), ErrorKind::resources);
-      EXPECT_EQ(jobs[rank]->error->text(), "no memory for choice " + std::to_string(choices));
+    EXPECT_EQ(all.all_matched(), again == 0);
+    for (int rank = 0; rank < members && again != 0; ++rank) {
+      all.expect_failed(rank, ErrorKind::resources);
+      EXPECT_EQ(all.jobs[static_cast<std::size_t>(rank)]->error->text(),
+                "no memory for choice " + std::to_string(choices));
     }
   }
 }
 
 // A member dies between its Join and the verdict: the others hear of it by themselves.
 TEST(MatchGroup, AMemberThatDiesFailsTheOthers) {
-  Office office;
-  Clerk zero(0, members, office), one(1, members, office), two(2, members, office);
-  Clerk* const clerks[] = {&zero, &one, &two};
-  for (int rounds = 0; rounds < 8; ++rounds) {
-    std::vector<std::unique_ptr<MatchedRequest>> requests;
-    std::vector<std::shared_ptr<MatchJob>> jobs;
-    for (int rank = 0; rank < members; ++rank) {
-      requests.push_back(collective(rank, 20u + static_cast<unsigned>(rounds)));
-      jobs.push_back(clerks[rank]->begin({requests.back().get()}));
-    }
-    if (rounds < 7) {
-      for (int round = 0; round < 20; ++round)
-        for (Clerk* clerk : clerks) clerk->matcher->drive();
-      EXPECT_TRUE(requests[0]->matched() && requests[2]->matched());
-      continue;
-    }
-    zero.world.kill(2);
-    one.world.kill(2);
-    while (!jobs[0]->finished || !jobs[1]->finished) {
-      zero.matcher->drive();
-      one.matcher->drive();
-    }
-    for (const int rank : {0, 1}) {
-      ASSERT_TRUE(jobs[static_cast<std::size_t>(rank)]->error);
-      EXPECT_EQ(jobs[static_cast<std::size_t>(rank)]->error->kind(), ErrorKind::peer_dead);
-    }
-    jobs[2]->deadline = std::chrono::steady_clock::time_point{};
-    while (!jobs[2]->finished) two.matcher->drive();
+  Three all;
+  for (std::uint64_t number = 20; number < 27; ++number) {
+    all.begin_all(number);
+    all.drive();
+    EXPECT_TRUE(all.all_matched());
   }
+  all.begin_all(27);
+  all.zero.world.kill(2);
+  all.one.world.kill(2);
+  while (!all.jobs[0]->finished || !all.jobs[1]->finished) {
+    all.zero.matcher->drive();
+    all.one.matcher->drive();
+  }
+  for (const int rank : {0, 1}) all.expect_failed(rank, ErrorKind::peer_dead);
+  all.jobs[2]->deadline = std::chrono::steady_clock::time_point{};
+  while (!all.jobs[2]->finished) all.two.matcher->drive();
 }
 
 }  // namespace
