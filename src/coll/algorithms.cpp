@@ -98,9 +98,12 @@ std::span<const std::string_view> direct_names(CollectiveKind collective) noexce
     case CollectiveKind::alltoall:
     case CollectiveKind::alltoallv:
       return direct;
-    default:
-      return std::span(direct).first(1);
+    case CollectiveKind::barrier:
+    case CollectiveKind::allgather:
+    case CollectiveKind::reduce_scatter_block:
+      break;
   }
+  return std::span(direct).first(1);
 }
 
 bool is_direct(CollectiveKind collective, std::string_view name) noexcept {
