@@ -11,7 +11,7 @@ namespace penstock::transport {
 // The owner's side: what the others need, and what must be kept until they have closed theirs.
 struct SharedMemory {
   WireRecord record;
-  std::shared_ptr<const void> kept;
+  std::shared_ptr<const void> kept;  // null where nothing has to be
 };
 
 }  // namespace penstock::transport
