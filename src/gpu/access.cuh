@@ -41,8 +41,11 @@ __device__ inline Cell load_cell(const Cell* cell) {
 // every path: it may have been launched while its predecessor still runs, and its successor waits
 // for it alone.
 using vendor::await_predecessor;
-// Once nothing in this kernel waits for a peer any more, the successor's blocks may take their
-// places.
+// Once nothing in this block waits for a peer any more, the successor's blocks may take their
+// places. The first thread that says so speaks for its block. So where threads wait apart, a
+// barrier comes before: a thread that has nothing to wait for once let a large successor in, whose
+// blocks filled the GPU and left no place for the start that the others waited for
+// (FullDevice.G1_WhatDependsOnAWaitTakesNoPlaceBeforeItsEnd).
 using vendor::let_successor_in;
 using vendor::nanoseconds;
 

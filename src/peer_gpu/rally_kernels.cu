@@ -86,8 +86,8 @@ __device__ void serve(const Reports& reports, const RallyItem& item, const Block
     rally::State state{words.done};
     fine = poll(reports, item, epoch, !fine, [&] { return rally::wait(port, state); }) && fine;
   }
-  gpu::let_successor_in();
   const bool all_fine = __syncthreads_and(fine) != 0;  // and all threads have read the words
+  gpu::let_successor_in();
   if (!all_fine) {
     if (threadIdx.x == 0)
       give_up(reports, item, given_up != 0 ? given_up : epoch,

@@ -108,8 +108,9 @@ __device__ bool receive_part(const Context& context, const Pair& pair, const Blo
     polled = poll_alone<form, RingPort>(context, pair, epoch, crew,
                                         [&] { return ring::wait_receive(port, state); });
   }
+  const bool all_found = __syncthreads_and(polled == PollEnd::found) != 0;
   if (part + place.blocks >= pair.parts && form == Form::all_stay) let_successor_in();
-  if (__syncthreads_or(polled != PollEnd::found) != 0) {
+  if (!all_found) {
     leave_or_fail(context, pair, epoch, polled, Failure::released, crew);
     return false;
   }

@@ -174,8 +174,9 @@ struct WaitWindow {
     if (context.given_up == 0)
       polled = poll_alone<form, TargetPort>(context, pair, epoch, crew,
                                             [&] { return window::wait(port, state); });
+    const bool all_found = __syncthreads_and(polled == PollEnd::found) != 0;
     if (form == Form::all_stay) let_successor_in();
-    if (__syncthreads_or(polled != PollEnd::found) != 0) {
+    if (!all_found) {
       if (form == Form::one_stays && __syncthreads_or(polled == PollEnd::ended) == 0)
         return crew.leave(true);
       fail<Path::window>(context, pair, epoch, Failure::released);

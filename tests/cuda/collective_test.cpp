@@ -6,6 +6,7 @@
 
 #include "conformance/collective_blocks.hpp"
 #include "cuda/graph.hpp"
+#include "support/cuda/kernels.hpp"
 
 namespace penstock::test {
 namespace {
@@ -94,6 +95,17 @@ TEST_P(GpuCollectives, AreInTheOrderOfTheStream) {
   const int expected = size() * size() * size();
   EXPECT_EQ(std::count(out_.numbers<int>(), out_.numbers<int>() + count, expected),
             static_cast<std::ptrdiff_t>(count));
+}
+// A program's own kernel may be launched as a dependent one. What the others still wait for needs a
+// place on the device, where ranks share it.
+TEST_P(GpuCollectives, WhatDependsOnThemTakesNoPlaceBeforeTheirEnd) {
+  Lane lane;
+  fill(0);
+  if (rank() == size() - 1) enqueue_delay(lane, 10000);
+  EXPECT_PST(PST_Enqueue_run(lane.queue(), &request_));
+  enqueue_dependent(lane.stream(), 132 * 2 * 4);
+  lane.finish();
+  check(0);
 }
 // The others' waits end by an error, and their streams go on.
 TEST_P(GpuCollectives, AMemberThatFreesItsPartEndsTheOthersWaits) {

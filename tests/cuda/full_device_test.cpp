@@ -197,6 +197,35 @@ TEST(FullDevice, G1_GraphsThatWait) {
   }
 }
 
+// A program's own kernel may be launched as a dependent one behind a wait. Its blocks would be
+// enough for the whole device.
+TEST(FullDevice, G1_WhatDependsOnAWaitTakesNoPlaceBeforeItsEnd) {
+  // Threads without data of their own; several blocks of them; units of 128 bytes; rendezvous.
+  for (const std::size_t bytes : {8, 2000, 80044, 300000, 1 << 20, 4 << 20}) {
+    SCOPED_TRACE(bytes);
+    Lane waiting, sending;
+    Sender sender(bytes, Memory::ordinary, sequence_key(rank(), partner(), 0));
+    Receiver receiver(bytes, Memory::ordinary, sequence_key(partner(), rank(), 0));
+    sender.init(Kind::standard, partner(), 0);
+    receiver.init(partner(), 0);
+    match_all({&sender.request(), &receiver.request()});
+    constexpr int epochs = 3;
+    for (int epoch = 0; epoch < epochs; ++epoch) {
+      receiver.enqueue_start(waiting);
+      waiting.wait(receiver.request());
+      enqueue_dependent(waiting.stream(), 132 * 2 * 4);
+      waiting.launch(Receiver::check, &receiver);
+      compute(sending);
+      sender.enqueue_start(sending);
+      sender.enqueue_wait(sending);
+    }
+    waiting.finish();
+    sending.finish();
+    receiver.expect_good(epochs);
+    if (HasFailure()) return;
+  }
+}
+
 // Sends that are ahead of their slots wait, too, in their starts.
 TEST(FullDevice, G1_StartsThatWaitForRoom) {
   for (const std::size_t bytes : {std::size_t{8}, std::size_t{65536}, std::size_t{1 << 20}}) {

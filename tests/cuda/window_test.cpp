@@ -8,6 +8,7 @@
 
 #include "cuda/graph.hpp"
 #include "support/cuda/expect.hpp"
+#include "support/cuda/kernels.hpp"
 
 namespace penstock::test {
 namespace {
@@ -50,6 +51,32 @@ class Ring {
   std::uint64_t sent_ = 0, seen_ = 0, wrong_ = 0;  // the stream's functions'
   Lane lane_;
 };
+
+// A program's own kernel may be launched as a dependent one behind a wait. Its blocks would be
+// enough for the whole device.
+TEST(CudaWindows, WhatDependsOnAWaitTakesNoPlaceBeforeItsEnd) {
+  if (!windows_served()) GTEST_SKIP() << not_served;
+  const int left = previous_rank(), right = next_rank();
+  for (const std::size_t count : {std::size_t{3}, std::size_t{1} << 17}) {
+    Window window(count);
+    Numbers source(count);
+    source.fill(static_cast<Number>(rank()) + 1);
+    source.send();
+    Lane exposing, putting;
+    window.post(exposing, {left});
+    window.wait(exposing);
+    enqueue_dependent(exposing.stream(), 132 * 2 * 4);
+    window.fetch(exposing);
+    enqueue_delay(putting, 10000);
+    window.start({right});
+    window.put(source.data(), count, right, 0);
+    window.complete(putting);
+    exposing.finish();
+    putting.finish();
+    EXPECT_EQ(std::ranges::count(window.numbers(), static_cast<Number>(left) + 1),
+              static_cast<std::ptrdiff_t>(count));
+  }
+}
 
 // As in the paper's listing: the calls name the stream, whose own queue is behind them.
 TEST(CudaWindows, R1_ByThePapersNamesOnAStream) {

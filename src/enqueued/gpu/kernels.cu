@@ -57,12 +57,11 @@ __device__ void tell_too_long(const BundleStep& step, const CopyWork& copy, std:
 
 // All threads'. A message with gaps stays in pinned memory, from where it is unpacked.
 __device__ Failure receive_by_lane(const Reports& reports, const BundleStep& step,
-                                   const CopyWork& copy, const BlockIndex& place, bool last) {
+                                   const CopyWork& copy, const BlockIndex& place) {
   Cell cell{};
   Failure failure = Failure::none;
   const Came came = await_message(reports, step, copy.lane, cell, failure);
   if (failure != Failure::none) return failure;
-  if (last) gpu::let_successor_in();
   if (came == Came::pinned) {
     if (copy.to != copy.from) copy_received(copy, place);
     return Failure::none;
@@ -82,7 +81,7 @@ __device__ Failure receive_by_lane(const Reports& reports, const BundleStep& ste
 // `last`: this block waits for nothing behind it.
 __device__ Failure move_one(const Reports& reports, const BundleStep& step, const CopyWork& copy,
                             const BlockIndex& place, bool last) {
-  if (copy.lane.receives()) return receive_by_lane(reports, step, copy, place, last);
+  if (copy.lane.receives()) return receive_by_lane(reports, step, copy, place);
   if (last) gpu::let_successor_in();
   if (copy.lane.sends())
     send_by_lane(copy, place);

@@ -70,6 +70,11 @@ __global__ void crowd(std::uint64_t most_nanoseconds, std::uint64_t salt) {
   }
 }
 
+// Launched while the kernel before it runs, it has its places until that one has ended.
+__global__ void dependent() {
+  vendor::await_predecessor();
+}
+
 __global__ void never_loaded(std::uint64_t nanoseconds) {
   __nanosleep(static_cast<unsigned>(nanoseconds));
 }
@@ -117,6 +122,23 @@ void enqueue_occupy(cudaStream_t stream, unsigned blocks, std::uint64_t microsec
   spin<<<blocks, 1024, 0, stream>>>(microseconds * 1000);
 }
 
+void enqueue_dependent(cudaStream_t stream, unsigned blocks) {
+#if PENSTOCK_HIP
+  dependent<<<blocks, 1024, 0, stream>>>();
+#else
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = blocks;
+  config.blockDim = 1024;
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  cudaLaunchKernelEx(&config, dependent);
+#endif
+}
+
 void enqueue_never_loaded(cudaStream_t stream) {
   never_loaded<<<1, 1, 0, stream>>>(100);
 }
@@ -127,7 +149,7 @@ void load_kernels() {
        {reinterpret_cast<const void*>(&fill), reinterpret_cast<const void*>(&check),
         reinterpret_cast<const void*>(&check_value), reinterpret_cast<const void*>(&count),
         reinterpret_cast<const void*>(&set), reinterpret_cast<const void*>(&spin),
-        reinterpret_cast<const void*>(&crowd)})
+        reinterpret_cast<const void*>(&crowd), reinterpret_cast<const void*>(&dependent)})
     cudaFuncGetAttributes(&attributes, kernel);
   spin<<<1, 1>>>(0);
   cudaDeviceSynchronize();
