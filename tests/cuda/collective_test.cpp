@@ -103,7 +103,7 @@ TEST_P(GpuCollectives, WhatDependsOnThemTakesNoPlaceBeforeTheirEnd) {
   fill(0);
   if (rank() == size() - 1) enqueue_delay(lane, 10000);
   EXPECT_PST(PST_Enqueue_run(lane.queue(), &request_));
-  enqueue_dependent(lane.stream(), 132 * 2 * 4);
+  enqueue_dependent(lane.stream());
   lane.finish();
   check(0);
 }

@@ -213,7 +213,7 @@ TEST(FullDevice, G1_WhatDependsOnAWaitTakesNoPlaceBeforeItsEnd) {
     for (int epoch = 0; epoch < epochs; ++epoch) {
       receiver.enqueue_start(waiting);
       waiting.wait(receiver.request());
-      enqueue_dependent(waiting.stream(), 132 * 2 * 4);
+      enqueue_dependent(waiting.stream());
       waiting.launch(Receiver::check, &receiver);
       compute(sending);
       sender.enqueue_start(sending);

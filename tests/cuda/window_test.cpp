@@ -65,7 +65,7 @@ TEST(CudaWindows, WhatDependsOnAWaitTakesNoPlaceBeforeItsEnd) {
     Lane exposing, putting;
     window.post(exposing, {left});
     window.wait(exposing);
-    enqueue_dependent(exposing.stream(), 132 * 2 * 4);
+    enqueue_dependent(exposing.stream());
     window.fetch(exposing);
     enqueue_delay(putting, 10000);
     window.start({right});

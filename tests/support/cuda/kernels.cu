@@ -122,16 +122,17 @@ void enqueue_occupy(cudaStream_t stream, unsigned blocks, std::uint64_t microsec
   spin<<<blocks, 1024, 0, stream>>>(microseconds * 1000);
 }
 
-void enqueue_dependent(cudaStream_t stream, unsigned blocks) {
+void enqueue_dependent(cudaStream_t stream) {
+  constexpr unsigned blocks = 132 * 32 * 2;
 #if PENSTOCK_HIP
-  dependent<<<blocks, 1024, 0, stream>>>();
+  dependent<<<blocks, 64, 0, stream>>>();
 #else
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attribute.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config{};
   config.gridDim = blocks;
-  config.blockDim = 1024;
+  config.blockDim = 64;
   config.stream = stream;
   config.attrs = &attribute;
   config.numAttrs = 1;

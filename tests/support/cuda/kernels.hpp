@@ -33,9 +33,9 @@ void enqueue_crowd(cudaStream_t stream, unsigned blocks, std::uint64_t most_micr
                    std::uint64_t salt);
 // Blocks of the largest size, all for the same time.
 void enqueue_occupy(cudaStream_t stream, unsigned blocks, std::uint64_t microseconds);
-// Blocks of the largest size that may take their places while the kernel before them still runs,
-// and do nothing but wait for its end.
-void enqueue_dependent(cudaStream_t stream, unsigned blocks);
+// Twice as many blocks as a GPU has places for, whatever their size, that may take them while the
+// kernel before them still runs, and do nothing but wait for its end.
+void enqueue_dependent(cudaStream_t stream);
 // Like spin, for a test of a kernel that has never been launched.
 void enqueue_never_loaded(cudaStream_t stream);
 // All kernels but that one are loaded: a first launch may wait for the device.
