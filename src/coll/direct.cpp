@@ -3,10 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "coll/selection.hpp"
 #include "device/gpu.hpp"
+#include "peer/memory.hpp"
+#include "peer/peer.hpp"
 
 namespace penstock::coll {
 
@@ -103,6 +106,16 @@ bool has_place(const Arguments& arguments) {
   return memory.input != nullptr || memory.output != nullptr || !device::gpus_in_use();
 }
 
+bool lies_shared(const GroupMessage& message, const core::Transports& transports) {
+  const auto shared = [&](const std::byte* address, std::size_t bytes) {
+    return bytes == 0 || transports.peer().memory().contains(address, bytes);
+  };
+  return message.gpu < 0 &&
+         std::all_of(message.blocks.begin(), message.blocks.end(), [&](const GroupBlock& block) {
+           return shared(block.from, block.bytes_to) && shared(block.to, block.bytes_from);
+         });
+}
+
 }  // namespace
 
 DirectTold read_direct_told(core::LetterReader& letter) {
@@ -141,7 +154,8 @@ DirectOffer::DirectOffer(const Arguments& arguments, const core::Transports& tra
     : members_(arguments.members.size()), name_(name_to_offer(arguments)) {
   if (!arguments.refusal.empty() || name_.empty()) return;
   const GroupMessage message = message_of(arguments, name_);
-  is_fastest_ = message.way == GroupWay::slots && direct_is_fastest(message);
+  is_fastest_ = message.way == GroupWay::slots &&
+                direct_is_fastest(message, lies_shared(message, transports));
   if (arguments.algorithm.empty() && arguments.tuned_direct.empty() && !is_fastest_) {
     why_not_ = "it is not offered, as others are expected to be faster";
     return;

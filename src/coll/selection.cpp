@@ -16,26 +16,34 @@ using base::ErrorKind;
 
 namespace {
 
+constexpr std::size_t KiB = 1024, MiB = 1024 * KiB;
+
+bool on_one_node(const Shape& shape) {
+  return std::all_of(shape.node.begin(), shape.node.end(), [](int node) { return node == 0; });
+}
+
 // Where messages are short their number counts, else the bytes that each rank sends.
-std::string_view fastest_allreduce(int ranks, std::size_t bytes, bool on_gpu) {
-  const std::size_t short_allreduce = !on_gpu      ? std::size_t{16} << 10
-                                      : ranks <= 2 ? std::size_t{16} << 20
-                                                   : std::size_t{256} << 10;
-  return bytes <= short_allreduce ? "doubling" : "two-shot";
+std::string_view fastest_allreduce(int ranks, std::size_t bytes, bool on_gpu, bool on_one_host) {
+  std::size_t most = 16 * KiB;  // perhaps between hosts: reckoned, not measured
+  if (on_gpu)
+    most = ranks <= 2 ? 16 * MiB : 256 * KiB;
+  else if (on_one_host)
+    most = ranks <= 2 ? 2 * KiB : 4 * KiB;
+  return bytes <= most ? "doubling" : "two-shot";
 }
 
 std::string_view fastest(CollectiveKind collective, const Shape& shape, bool on_gpu) {
-  constexpr std::size_t short_allgather = 8192;
+  constexpr std::size_t short_allgather = 8 * KiB;
   switch (collective) {
     case CollectiveKind::allreduce:
-      return fastest_allreduce(shape.ranks, shape.bytes(), on_gpu);
+      return fastest_allreduce(shape.ranks, shape.bytes(), on_gpu, on_one_node(shape));
     case CollectiveKind::team_allreduce: {
       const int team = node_ranks(shape);
       return fastest_allreduce(shape.ranks / team, shape.bytes() / static_cast<std::size_t>(team),
-                               on_gpu);
+                               on_gpu, false);
     }
     case CollectiveKind::allgather:
-      return shape.bytes() <= short_allgather ? "dissemination" : "ring";
+      return shape.ranks > 2 && shape.bytes() <= short_allgather ? "dissemination" : "ring";
     case CollectiveKind::alltoall:
     case CollectiveKind::alltoallv:
       return shape.ranks <= few_ranks ? "nonblocking" : "pairwise";
@@ -132,11 +140,13 @@ std::string describe(const Selection& selection, const Situation& situation) {
       selection.because, also, not_these);
 }
 
-bool direct_is_fastest(const transport::GroupMessage& message) {
+bool direct_is_fastest(const transport::GroupMessage& message, bool in_shared_memory) {
   // All that a member stores, or all that comes to it. With two ranks the direct exchange is the
   // fastest up to there (docs/performance.md); with more, others send less or hold less memory.
-  const std::size_t most = message.memory == transport::MemoryKind::host ? std::size_t{16} << 10
-                                                                         : std::size_t{256} << 10;
+  // Through slots all is copied twice, and messages in shared memory once.
+  const std::size_t most = message.memory != transport::MemoryKind::host ? 256 * KiB
+                           : in_shared_memory                            ? 4 * KiB
+                                                                         : 16 * KiB;
   std::size_t stored = 0, taken = 0;
   for (std::size_t member = 0; member < message.blocks.size(); ++member) {
     if (member == message.me) continue;

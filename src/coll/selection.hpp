@@ -35,6 +35,7 @@ Selection select(const Situation& situation, std::string_view forced, std::strin
 std::string describe(const Selection& selection, const Situation& situation);
 
 // Whether the direct exchange is expected to be faster than all algorithms.
-bool direct_is_fastest(const transport::GroupMessage& message);
+// `in_shared_memory`: what it sends and receives lies where other processes of the host read it.
+bool direct_is_fastest(const transport::GroupMessage& message, bool in_shared_memory);
 
 }  // namespace penstock::coll

@@ -42,6 +42,7 @@ class Transports {
     for (const Entry& entry : entries_) entry.transport->queue_waited();
   }
   peer::Peer& peer() noexcept { return *peer_; }  // owns PST_Alloc_mem's memory
+  const peer::Peer& peer() const noexcept { return *peer_; }
   // What all that serve GPUs share; null in a library that is built without.
   const std::shared_ptr<gpu::Gpus>& gpus() const noexcept { return gpus_; }
 

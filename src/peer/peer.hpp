@@ -77,6 +77,7 @@ class Peer final : public transport::Transport {
   std::size_t window_eager_max() const noexcept { return settings_.window_eager_max; }
 
   Memory& memory() noexcept { return *memory_; }                        // from address() on
+  const Memory& memory() const noexcept { return *memory_; }
   const Arena* shared_memory() const noexcept { return arena_.get(); }  // null: there is none
 
  private:

@@ -86,6 +86,37 @@ TEST(Selection, TheRuleExchangesDirectlyWhereAllExpectToGain) {
   EXPECT_EQ(name_of(select(situation, "", "direct")), "directly");
 }
 
+// Slots hold 16 KiB, and cost a second copy where the buffers are in shared memory themselves.
+TEST(Selection, DirectIsExpectedToBeFastestAsFarAsOneCopyMoreCostsLess) {
+  transport::GroupMessage message;
+  message.members = {0, 1};
+  const auto is_fastest = [&](std::size_t bytes, bool in_shared_memory) {
+    message.blocks = {{nullptr, bytes, nullptr, bytes}, {nullptr, bytes, nullptr, bytes}};
+    return direct_is_fastest(message, in_shared_memory);
+  };
+  EXPECT_TRUE(is_fastest(4096, true));
+  EXPECT_FALSE(is_fastest(4097, true));
+  EXPECT_TRUE(is_fastest(16384, false));
+  EXPECT_FALSE(is_fastest(16385, false));
+}
+
+TEST(Selection, ManyBytesAreCombinedInTwoShots) {
+  const auto name = [](int nodes, int node_ranks, std::size_t bytes) {
+    Situation situation{.collective = CollectiveKind::allreduce,
+                        .shape = placed(nodes, node_ranks, 0),
+                        .direct = base::refused("a test")};
+    situation.shape.element = 8;
+    situation.shape.count = bytes / 8;
+    return name_of(select(situation, "", ""));
+  };
+  EXPECT_EQ(name(1, 2, 2048), "doubling");
+  EXPECT_EQ(name(1, 2, 4096), "two-shot");
+  EXPECT_EQ(name(1, 4, 4096), "doubling");
+  EXPECT_EQ(name(1, 4, 8192), "two-shot");
+  EXPECT_EQ(name(2, 1, 16384), "doubling");  // each phase goes between hosts
+  EXPECT_EQ(name(2, 1, 32768), "two-shot");
+}
+
 // What the ranks have prepared themselves for is what can be had.
 TEST(Selection, ATunedFormThatTheRanksDoNotOfferGivesWayToTheRule) {
   Situation situation = alltoall(1, 2);
