@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,15 +23,25 @@ struct CountedSums {
   std::size_t wrong = 0;
 };
 
-// Without a synchronisation but now and then: the stream fills, reduces and checks.
-void expect_sums_of_epochs(std::size_t count, int rounds) {
+// Without a synchronisation but now and then: the stream fills, reduces and checks. `linger` comes
+// before each epoch.
+void expect_sums_of_epochs(
+    std::size_t count, int rounds, const char* algorithm = "",
+    const std::function<void(Lane&)>& linger = [](Lane&) {}) {
   Lane lane;
   CountedSums counted{GuardedBlock(count * sizeof(int), false), count};
+  const AlgorithmInfo info(algorithm);
   MPI_Request request;
   EXPECT_PST(PST_Allreduce_init(MPI_IN_PLACE, counted.data.address(), static_cast<MPI_Count>(count),
-                                MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request));
-  EXPECT_PST(PST_Match(&request, MPI_STATUS_IGNORE));
+                                MPI_INT, MPI_SUM, MPI_COMM_WORLD, info.get(), &request));
+  const int code = PST_Match(&request, MPI_STATUS_IGNORE);
+  if (kind_of(code) == PST_ERROR_UNSUPPORTED) {
+    EXPECT_PST(PST_Request_free(&request));
+    GTEST_SKIP() << describe(code);
+  }
+  EXPECT_PST(code);
   for (int round = 0; round < rounds; ++round) {
+    linger(lane);
     lane.launch(
         [](void* argument) {
           auto& own = *static_cast<CountedSums*>(argument);
@@ -64,6 +76,21 @@ TEST(Collectives, SlotsAreUsedAgainForManyEpochs) {
   const bool many = size() <= 2 && queue_type == PST_QUEUE_HOST;
   expect_sums_of_epochs(2, fewer_rounds(many ? 100000 : 5000, 100));
 }
+
+// Each rank lingers at random, so that it is now ahead of the others and now behind.
+// PENSTOCK_TEST_LONG=1: a million epochs.
+class CollectiveDelays : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(CollectiveDelays, G10_EpochsOfRanksThatLinger) {
+  const int rounds = long_run() ? 1000000 : fewer_rounds(2000, 10);
+  std::minstd_rand random(static_cast<unsigned>(seed()) + static_cast<unsigned>(rank()));
+  const auto linger = [&](Lane& lane) {
+    if (random() % 16 == 0) enqueue_delay(lane, random() % 20);
+  };
+  expect_sums_of_epochs(301, rounds, GetParam(), linger);
+}
+INSTANTIATE_TEST_SUITE_P(Allreduce, CollectiveDelays,
+                         ::testing::Values("one-shot", "two-shot", "doubling"));
 
 // Two requests of one communicator on two queues, whose ranks enqueue them in opposite orders, and
 // then on each other's.
