@@ -86,6 +86,27 @@ TEST_P(Delivery, AMemberDies) {
   if (has_time_for_three()) expect_holds("one dies, a chain", dying);
 }
 
+// As of memory that is gone. It may have written a part of the block.
+TEST_P(Delivery, ACopyFails) {
+  Scenario failing = of(2, longer(6));
+  failing.may_fail_to_copy = 3;
+  expect_holds("a copy fails", failing);
+  failing.blocks = one_way;
+  expect_holds("a copy fails, one way", failing);
+  failing = of(3, 1, chain);
+  failing.may_fail_to_copy = long_run() ? 7 : 2;
+  if (has_time_for_three()) expect_holds("a copy fails, a chain", failing);
+}
+
+TEST_P(Delivery, AMemberIsFreedBetweenEpochs) {
+  Scenario freed = of(2, longer(8));
+  freed.may_be_freed = 3;
+  expect_holds("freed", freed);
+  freed = of(3, longer(1), chain);
+  freed.may_be_freed = long_run() ? 7 : 2;
+  if (has_time_for_three()) expect_holds("freed, a chain", freed);
+}
+
 // A word of the failure's first line tells it.
 void expect_found(Defect defect, const std::string& word, Scenario scenario = {}) {
   scenario.defect = defect;
@@ -138,6 +159,13 @@ TEST(PlantedInDelivery, ABlockBeforeTheBarrier) {
 }
 TEST(PlantedInDelivery, AMemberThatGoesOnBehindAFailure) {
   expect_found(Defect::goes_on, race, failing());
+}
+TEST(PlantedInDelivery, ACopyThatHasFailedAndIsTakenForOne) {
+  Scenario scenario;
+  scenario.may_fail_to_copy = 1;
+  expect_found(Defect::failure_unseen, other, scenario);
+  scenario.together = true;
+  expect_found(Defect::failure_unseen, other, scenario);
 }
 TEST(PlantedInDelivery, AMemberThatIsNotToldOfAFailure) {
   expect_found(Defect::closed_untold, "taken for delivered", failing());

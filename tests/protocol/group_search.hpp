@@ -23,6 +23,7 @@ namespace penstock::explorer {
 //   call(state, hands)                                    the next access of a thread's call
 //   release(actor)                                        its wait is given up
 //   may_fail(), may_die()                                 bit m: of member m
+//   may_be_hopeless()                                     whether a wait may have to ask
 template <class World>
 class GroupSearch {
   using State = typename World::State;
@@ -148,7 +149,7 @@ class GroupSearch {
       unsigned one = 1;
       const unsigned member = 1u << world_.member_of(t);
       const bool looks = actor.at == At::wait && actor.log.size == 0;
-      if (looks && (world_.may_fail() | world_.may_die()) != 0) follow({thread, 0, Move::ask}, one);
+      if (looks && world_.may_be_hopeless()) follow({thread, 0, Move::ask}, one);
       if (looks && (world_.may_fail() & member) != 0) follow({thread, 0, Move::release}, one);
       if (!one_is_dead && (world_.may_die() & member) != 0) follow({thread, 0, Move::die}, one);
     }

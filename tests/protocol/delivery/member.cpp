@@ -33,7 +33,7 @@ class Member {
       case At::start:
         return start();
       case At::wait:
-        return delivery::wait(port_, state_) == Progress::ended ? end_epoch() : At::wait;
+        return wait();
       case At::ask:
         return ask();
       case At::close:
@@ -46,9 +46,25 @@ class Member {
   }
 
   At start() {
+    if ((scenario_.may_be_freed >> port_.me() & 1) != 0 &&
+        hands_.choose(2, "whether it is freed") == 1) {
+      actor_.fails_from = static_cast<std::uint8_t>(port_.epoch());
+      return At::close;
+    }
     port_.fill_buffer();
     if (delivery::start(port_, state_) == StartOutcome::started) return At::wait;
     actor_.fails_from = static_cast<std::uint8_t>(port_.epoch());
+    return At::close;
+  }
+
+  // A plan whose copy has failed gives up.
+  At wait() {
+    if (delivery::wait(port_, state_) == Progress::ended) return end_epoch();
+    return port_.copy_failed() ? give_up() : At::wait;
+  }
+
+  At give_up() {
+    actor_.fails_from = static_cast<std::uint8_t>(port_.epoch() + 1);
     return At::close;
   }
 
@@ -71,8 +87,7 @@ class Member {
     if (delivery::wait(port_, state_) == Progress::ended) return end_epoch();
     if (scenario_.members == 2 && port_.is_over())
       hands_.fail("what was sent before a member closed is missed");
-    actor_.fails_from = static_cast<std::uint8_t>(port_.epoch() + 1);
-    return At::close;
+    return give_up();
   }
 
   At leave() {
@@ -102,6 +117,10 @@ class World {
   unsigned dead(unsigned member) const { return places_.dead(member); }
   unsigned may_fail() const { return scenario_.may_fail; }
   unsigned may_die() const { return scenario_.may_die; }
+  bool may_be_hopeless() const {
+    return (scenario_.may_fail | scenario_.may_die | scenario_.may_fail_to_copy |
+            scenario_.may_be_freed) != 0;
+  }
 
   Shape shape() const {
     Shape shape;

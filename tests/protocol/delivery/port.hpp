@@ -35,16 +35,17 @@ class Port {
   }
   void copy(unsigned to) {
     if (is(Defect::done_first)) store_word(places_.done(to, me()), epoch(), "DONE");
+    const bool fails = copy_fails();
     if (!hands_.live()) return;
     if (scenario_.together && !all_have_started()) hands_.fail("a block goes before the barrier");
     if (!has_block(me(), to)) return;
     if (all_.actors[to].has_left == 0)
-      write(to, me(), to_send(to));
+      write(to, me(), fails ? no_data : to_send(to));
     else
       all_.actors[to].strayed_by |= static_cast<std::uint8_t>(1u << me());
   }
   static void copy_own() {}
-  static bool copy_failed() { return false; }
+  bool copy_failed() const { return actor_.copy_failed != 0 && !is(Defect::failure_unseen); }
 
   Epoch served(unsigned member) const { return actor_.served[member]; }
   void set_served(unsigned member, Epoch epoch) {
@@ -130,6 +131,13 @@ class Port {
 
  private:
   bool has_block(unsigned from, unsigned to) const { return scenario_.blocks[from][to]; }
+  // It may have written a part by then.
+  bool copy_fails() {
+    if ((scenario_.may_fail_to_copy >> me() & 1) == 0) return false;
+    if (hands_.choose(2, "whether a copy fails") == 0) return false;
+    actor_.copy_failed = 1;
+    return true;
+  }
 
   Value to_send(unsigned to) {
     return is(Defect::not_aside) ? read(me(), to) : contribution(me(), to, epoch());

@@ -22,6 +22,7 @@ struct Actor {
   std::uint8_t fails_from = 0;
   std::uint8_t has_left = 0;    // its program has its buffer back
   std::uint8_t strayed_by = 0;  // bit m: member m has copied into it since
+  std::uint8_t copy_failed = 0;
   Log log;
 };
 

@@ -27,6 +27,7 @@ enum class Defect : std::uint8_t {
   not_aside,        // in place, what goes stays where others write
   pairs_together,   // between barriers, blocks go as soon as they may
   goes_on,          // behind a wait that has been given up
+  failure_unseen,   // a copy that has failed is taken for one
   closed_untold,    // to one of the others
   closed_unread,    // behind a copy
   no_fence,         // behind a copy
@@ -49,6 +50,9 @@ struct Scenario {
   // Bit m: member m may be released from any of its waits; may die anywhere, if no other one has.
   unsigned may_fail = 0;
   unsigned may_die = 0;
+  // Bit m: any copy of member m may fail; it may be freed before any of its starts.
+  unsigned may_fail_to_copy = 0;
+  unsigned may_be_freed = 0;
   Defect defect = Defect::none;
 };
 

@@ -30,4 +30,11 @@ void Replay::fence(Order order) {
   });
 }
 
+Value Replay::choose(unsigned ways, const char* name) {
+  return step("chooses ", name, [&] {
+    choices = ways;
+    return static_cast<Value>(choice_);
+  });
+}
+
 }  // namespace penstock::explorer

@@ -41,6 +41,8 @@ class Replay {
     });
   }
   void fence(Order order);
+  // One of so many things that may happen, from 0 on.
+  Value choose(unsigned ways, const char* name);
   void fail(const char* what) {
     if (live() && fault == nullptr) fault = what;
   }
