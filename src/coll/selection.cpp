@@ -22,6 +22,20 @@ bool on_one_node(const Shape& shape) {
   return std::all_of(shape.node.begin(), shape.node.end(), [](int node) { return node == 0; });
 }
 
+// Several nodes of as many ranks each, where what goes between nodes is worth being gathered.
+bool has_even_nodes(const Shape& shape) {
+  return !on_one_node(shape) && even_nodes(shape).yes && node_ranks(shape) > 1;
+}
+
+// One leader a node is the fastest where it serves few ranks, and while what it holds is not large
+// (docs/results/collectives.md).
+std::string_view fastest_alltoall(const Shape& shape) {
+  constexpr int most_of_one_leader = 8;
+  if (has_even_nodes(shape) && node_ranks(shape) <= most_of_one_leader && shape.bytes() <= 64 * KiB)
+    return "hierarchical";
+  return shape.ranks <= few_ranks ? "nonblocking" : "pairwise";
+}
+
 // Where messages are short their number counts, else the bytes that each rank sends.
 std::string_view fastest_allreduce(int ranks, std::size_t bytes, bool on_gpu, bool on_one_host) {
   std::size_t most = 16 * KiB;  // perhaps between hosts: reckoned, not measured
@@ -36,6 +50,7 @@ std::string_view fastest(CollectiveKind collective, const Shape& shape, bool on_
   constexpr std::size_t short_allgather = 8 * KiB;
   switch (collective) {
     case CollectiveKind::allreduce:
+      if (!on_gpu && has_even_nodes(shape)) return "lanes";
       return fastest_allreduce(shape.ranks, shape.bytes(), on_gpu, on_one_node(shape));
     case CollectiveKind::team_allreduce: {
       const int team = node_ranks(shape);
@@ -45,6 +60,7 @@ std::string_view fastest(CollectiveKind collective, const Shape& shape, bool on_
     case CollectiveKind::allgather:
       return shape.ranks > 2 && shape.bytes() <= short_allgather ? "dissemination" : "ring";
     case CollectiveKind::alltoall:
+      return fastest_alltoall(shape);
     case CollectiveKind::alltoallv:
       return shape.ranks <= few_ranks ? "nonblocking" : "pairwise";
     default:

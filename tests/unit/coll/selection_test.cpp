@@ -33,7 +33,20 @@ TEST(Selection, WhatIsForcedComesBeforeWhatIsTuned) {
   const Situation situation = alltoall(2, 4);
   EXPECT_EQ(name_of(select(situation, "node-aware", "pairwise")), "node-aware");
   EXPECT_EQ(name_of(select(situation, "", "pairwise")), "pairwise");
+  EXPECT_EQ(name_of(select(situation, "", "")), "hierarchical");
+}
+
+TEST(Selection, WhatGoesBetweenNodesIsGathered) {
+  EXPECT_EQ(name_of(select(alltoall(1, 4), "", "")), "nonblocking");
+  EXPECT_EQ(name_of(select(alltoall(4, 1), "", "")), "nonblocking");
+  EXPECT_EQ(name_of(select(alltoall(2, 16), "", "")), "pairwise");
+  Situation situation = alltoall(2, 4);
+  situation.shape.count = (64 << 10) + 1;
   EXPECT_EQ(name_of(select(situation, "", "")), "nonblocking");
+  situation.collective = CollectiveKind::allreduce;
+  EXPECT_EQ(name_of(select(situation, "", "")), "lanes");
+  situation.shape.node = {0, 0, 0, 0, 0, 1, 1, 1};
+  EXPECT_EQ(name_of(select(situation, "", "")), "two-shot");
 }
 
 TEST(Selection, AWishHasItsWidth) {
@@ -70,7 +83,7 @@ TEST(Selection, WhatIsTunedAndDoesNotServeGivesWayToTheRule) {
   const Situation situation = alltoall(2, 4);
   for (const char* const tuned : {"multileader:3", "direct"}) {
     const Selection selection = select(situation, "", tuned);
-    EXPECT_EQ(name_of(selection), "nonblocking");
+    EXPECT_EQ(name_of(selection), "hierarchical");
     EXPECT_NE(selection.because.find(std::string(tuned) + " of PENSTOCK_TUNE does not serve"),
               std::string::npos);
   }
