@@ -11,6 +11,7 @@
 #include "bench_options.hpp"
 #include "collective_algorithms.hpp"
 #include "device.hpp"
+#include "overlap.hpp"
 #include "round_options.hpp"
 
 namespace penstock::bench {
@@ -197,6 +198,7 @@ void add_bench(CLI::App& parent, tool::Command& command) {
       "bench", "Measure messages and collectives, beside plain MPI and others");
   app->require_subcommand(1);
   for (const Benchmark& benchmark : benchmarks) add_benchmark(*app, command, benchmark);
+  add_overlap(*app, command);
 }
 
 }  // namespace penstock::bench
