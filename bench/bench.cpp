@@ -12,6 +12,7 @@
 #include "collective_algorithms.hpp"
 #include "device.hpp"
 #include "overlap.hpp"
+#include "pairs.hpp"
 #include "round_options.hpp"
 
 namespace penstock::bench {
@@ -199,6 +200,7 @@ void add_bench(CLI::App& parent, tool::Command& command) {
   app->require_subcommand(1);
   for (const Benchmark& benchmark : benchmarks) add_benchmark(*app, command, benchmark);
   add_overlap(*app, command);
+  add_pairs(*app, command);
 }
 
 }  // namespace penstock::bench

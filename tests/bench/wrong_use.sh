@@ -24,6 +24,8 @@ refuses 3 'overlap --pattern exchange needs an even number of ranks and has 3' o
 refuses 1 'overlap --pattern gather needs at least 2 ranks' overlap --pattern gather
 refuses 1 '--pattern' overlap --pattern gatherv
 refuses 1 '--sizes' overlap --sizes 0
+refuses 1 'pairs needs exactly 2 ranks and has 1' pairs
+refuses 2 '--pairs' pairs --pairs 1
 refuses 3 'message-rate needs an even number of ranks and has 3' message-rate
 [[ -e /dev/nvidiactl ]] || refuses 2 '--device cuda' multi-pair --device cuda
 refuses 1 'cannot be ready' halo --send ready
