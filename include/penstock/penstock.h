@@ -151,6 +151,15 @@ PST_API int PST_Get_version(int* major, int* minor, int* patch);
  * size needed. Does not block. Errors: PST_ERROR_ARGUMENT. Source: Penstock. */
 PST_API int PST_Describe(char* json, int size, int* length);
 
+/* Writes a JSON text that says what the library makes of the environment of this process: the file
+ * that it was loaded from, the MPI that it was built for and the one that is loaded, whether it is
+ * ready and why not, whether MPI calls come through it and why not, each variable that begins with
+ * PENSTOCK_ (valid; invalid, with the valid values; unknown, with a setting that may be meant), and
+ * what is wrong with the file of PENSTOCK_TUNE. `json`, `size` and `length` as in PST_Describe.
+ * Works at any time, also before MPI_Init and where PST_Init has failed. Reads that file; else it
+ * does not block. Any thread. Error: PST_ERROR_ARGUMENT. Source: Penstock. */
+PST_API int PST_Describe_environment(char* json, int size, int* length);
+
 /* Makes the communicator known to Penstock: needed only for communicators whose creation Penstock
  * did not see (made before it was loaded, by a call that it does not record, or with the profiling
  * interface taken). Collective over `comm`; blocks until all its members have called it; calling it

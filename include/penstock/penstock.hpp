@@ -130,14 +130,29 @@ inline void finalize() {
   detail::check(PST_Finalize(), "PST_Finalize");
 }
 
+namespace detail {
+
+// The whole text of a function that writes as much as there is room for.
+template <class Write>
+std::string whole_text(Write&& write, const char* call) {
+  int length = 0;
+  check(write(nullptr, 0, &length), call);
+  std::string text(static_cast<std::size_t>(length) + 1, '\0');
+  check(write(text.data(), to_count(text.size()), &length), call);
+  text.resize(static_cast<std::size_t>(length));
+  return text;
+}
+
+}  // namespace detail
+
 // What the library found, as JSON (PST_Describe). Does not block.
 inline std::string describe() {
-  int length = 0;
-  detail::check(PST_Describe(nullptr, 0, &length), "PST_Describe");
-  std::string json(static_cast<std::size_t>(length) + 1, '\0');
-  detail::check(PST_Describe(json.data(), detail::to_count(json.size()), &length), "PST_Describe");
-  json.resize(static_cast<std::size_t>(length));
-  return json;
+  return detail::whole_text(PST_Describe, "PST_Describe");
+}
+
+// What it makes of the environment, as JSON (PST_Describe_environment). Works at any time.
+inline std::string describe_environment() {
+  return detail::whole_text(PST_Describe_environment, "PST_Describe_environment");
 }
 
 // ---- Streams -----------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 
 #include <exception>
 #include <new>
+#include <string>
 #include <type_traits>
 
 #include "api/recorder.hpp"
@@ -51,6 +52,10 @@ void require_pointer(const T* pointer, const char* what) {
   if (!pointer)
     throw base::Error(base::ErrorKind::argument, std::string(what) + " is a null pointer");
 }
+
+// What a function gives that fills in at most `size` characters, with a terminator, and the whole
+// length. Throws base::Error(argument).
+void give_text(const std::string& text, char* place, int size, int* length);
 
 // Makes the MPI codes of all kinds, so that returning one never calls MPI. Calls MPI; does nothing
 // the second time.

@@ -28,6 +28,19 @@ void require_mpi(const std::string& call) {
 
 }  // namespace
 
+namespace penstock::api {
+
+void give_text(const std::string& text, char* place, int size, int* length) {
+  require_pointer(length, "length");
+  if (size < 0)
+    throw Error(ErrorKind::argument, "the size of the text is negative: " + std::to_string(size));
+  if (size > 0) require_pointer(place, "json");
+  *length = static_cast<int>(text.size());
+  if (size > 0) std::snprintf(place, static_cast<std::size_t>(size), "%s", text.c_str());
+}
+
+}  // namespace penstock::api
+
 int PST_Init(void) {
   return api::guard([] {
     core::Library::refuse_in_child();
@@ -69,16 +82,10 @@ int PST_Get_version(int* major, int* minor, int* patch) {
 
 int PST_Describe(char* json, int size, int* length) {
   return api::guard_any_thread([&](core::Library& library) {
-    api::require_pointer(length, "length");
-    if (size < 0)
-      throw Error(ErrorKind::argument, "the size of the text is negative: " + std::to_string(size));
-    if (size > 0) api::require_pointer(json, "json");
     const std::string version = std::to_string(PST_VERSION_MAJOR) + "." +
                                 std::to_string(PST_VERSION_MINOR) + "." +
                                 std::to_string(PST_VERSION_PATCH);
-    const std::string text = core::describe(library, version);
-    *length = static_cast<int>(text.size());
-    if (size > 0) std::snprintf(json, static_cast<std::size_t>(size), "%s", text.c_str());
+    api::give_text(core::describe(library, version), json, size, length);
   });
 }
 

@@ -6,12 +6,12 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 
 #include "api/enqueued.hpp"
 #include "api/errors.hpp"
 #include "api/half_types.hpp"
+#include "api/mpi_of_build.hpp"
 #include "api/recorder.hpp"
 #include "api/teams.hpp"
 #include "api/windows.hpp"
@@ -26,26 +26,13 @@ namespace penstock::api {
 
 namespace {
 
-#ifdef OPEN_MPI
-constexpr bool built_for_open_mpi = true;
-constexpr const char* built_for = "Open MPI";
-#else
-constexpr bool built_for_open_mpi = false;
-constexpr const char* built_for = "MPICH, or an MPI of its family";
-#endif
-
-// The two families differ in the very types of their handles: going on would corrupt memory.
+// Going on would corrupt memory.
 void require_mpi_of_this_build() {
-  char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-  int length = 0;
-  if (PMPI_Get_library_version(version, &length) != MPI_SUCCESS) return;
-  const bool open_mpi = std::strncmp(version, "Open MPI", 8) == 0;
-  if (open_mpi == built_for_open_mpi) return;
-  version[std::strcspn(version, "\n,")] = '\0';
+  if (loaded_mpi_is_of_family()) return;
   std::fprintf(stderr,
                "penstock: this libpenstock was built for %s, but the program runs "
                "on another MPI (%s): use a libpenstock that was built for it\n",
-               built_for, version);
+               mpi_family_of_build(), group::loaded_mpi().c_str());
   std::_Exit(EXIT_FAILURE);
 }
 

@@ -58,7 +58,13 @@ struct Variable {
   const char* name;
   std::function<void(Settings&, std::string_view text)> read;  // throws Error(setting)
   std::function<std::string(const Settings&)> show;
+  bool for_tests = false;  // of the library itself
 };
+
+Variable for_tests(Variable variable) {
+  variable.for_tests = true;
+  return variable;
+}
 
 template <class Number>
 void assign(Number& field, std::uint64_t number) {
@@ -184,14 +190,14 @@ std::vector<Variable> variables() {
       whole_number("PENSTOCK_CUDA_BLOCKS", &S::cuda_blocks, 2, blocks_limit),
       whole_number("PENSTOCK_CUDA_WAITS", &S::cuda_waits, 0, waits_limit),
       on_or_off("PENSTOCK_CUDA_DEPENDENT_LAUNCH", &S::cuda_dependent_launch),
-      on_or_off("PENSTOCK_CUDA_ATOMICS", &S::cuda_atomics),
-      choice("PENSTOCK_CUDA_WAIT", wait_names, &S::cuda_wait),
+      for_tests(on_or_off("PENSTOCK_CUDA_ATOMICS", &S::cuda_atomics)),
+      for_tests(choice("PENSTOCK_CUDA_WAIT", wait_names, &S::cuda_wait)),
       on_or_off("PENSTOCK_CMA", &S::cross_memory),
       whole_number("PENSTOCK_OFI_EAGER_MAX", &S::ofi_eager_max, 0, eager_limit, bytes),
       whole_number("PENSTOCK_OFI_ENTRIES", &S::ofi_entries, 0, entries_limit),
       choice("PENSTOCK_OFI_THROTTLE", throttle_names, &S::ofi_throttle),
-      whole_number("PENSTOCK_OFI_COUNTER_LIMIT", &S::ofi_counter_limit, counter_limits[0],
-                   counter_limits[1]),
+      for_tests(whole_number("PENSTOCK_OFI_COUNTER_LIMIT", &S::ofi_counter_limit, counter_limits[0],
+                             counter_limits[1])),
       choice("PENSTOCK_OFI_HMEM", gpu_memory_names, &S::ofi_gpu_memory),
       text("PENSTOCK_OFI_PROVIDER", &S::ofi_provider, "any"),
       text("PENSTOCK_OFI_INTERFACE", &S::ofi_interface, "any"),
@@ -205,7 +211,7 @@ std::vector<Variable> variables() {
       text("PENSTOCK_COLL", &S::collective_algorithms, "as the library chooses"),
       whole_number("PENSTOCK_COLL_GROUPS", &S::collective_groups, 1, groups_limit),
       text("PENSTOCK_TUNE", &S::tuning_file, "none"),
-      whole_number("PENSTOCK_NODE_RANKS", &S::node_ranks, 0, node_ranks_limit),
+      for_tests(whole_number("PENSTOCK_NODE_RANKS", &S::node_ranks, 0, node_ranks_limit)),
       choice("PENSTOCK_LOG", level_names, &S::log_level),
       text("PENSTOCK_LOG_FILE", &S::log_file, "standard error"),
       text("PENSTOCK_TRACE", &S::trace_file, "none"),
@@ -225,6 +231,47 @@ std::size_t distance(std::string_view one, std::string_view other) {
     }
   }
   return row.back();
+}
+
+// The setting that was meant by a name that is none; empty where no name is near.
+std::string nearest_setting(std::string_view name, const std::vector<Variable>& known) {
+  constexpr std::size_t a_slip = 4;  // letters
+  const auto nearest = std::min_element(
+      known.begin(), known.end(), [name](const Variable& one, const Variable& other) {
+        return distance(name, one.name) < distance(name, other.name);
+      });
+  return distance(name, nearest->name) <= a_slip ? nearest->name : "";
+}
+
+void judge_value(VariableVerdict& verdict, const Variable& variable) {
+  verdict.for_tests = variable.for_tests;
+  if (verdict.value.empty()) return;
+  try {
+    Settings settings;
+    variable.read(settings, verdict.value);
+  } catch (const Error& error) {
+    verdict.is = VariableVerdict::Is::invalid;
+    verdict.why = error.text();
+  }
+}
+
+VariableVerdict judge(std::string_view name, std::string_view value,
+                      const std::vector<Variable>& known) {
+  VariableVerdict verdict;
+  verdict.name = name;
+  verdict.value = value;
+  const auto variable = std::find_if(known.begin(), known.end(),
+                                     [name](const Variable& one) { return name == one.name; });
+  verdict.for_tests = name.starts_with("PENSTOCK_TEST_");
+  if (variable != known.end()) {
+    judge_value(verdict, *variable);
+  } else if (verdict.for_tests || name == "PENSTOCK_ROOT" || name == "PENSTOCK_DIR") {
+    verdict.is = VariableVerdict::Is::elsewhere;
+  } else {
+    verdict.is = VariableVerdict::Is::unknown;
+    verdict.nearest = nearest_setting(name, known);
+  }
+  return verdict;
 }
 
 }  // namespace
@@ -250,22 +297,24 @@ std::vector<std::pair<std::string, std::string>> Settings::table() const {
   return lines;
 }
 
-std::vector<std::pair<std::string, std::string>> unknown_settings() {
-  const auto known = Settings{}.table();
-  std::vector<std::pair<std::string, std::string>> unknown;
+std::vector<VariableVerdict> judge_environment() {
+  const std::vector<Variable> known = variables();
+  std::vector<VariableVerdict> verdicts;
   for (char** each = environ; each != nullptr && *each != nullptr; ++each) {
     const std::string_view line(*each);
-    const std::string_view name = line.substr(0, line.find('='));
-    if (!name.starts_with("PENSTOCK_") || name.starts_with("PENSTOCK_TEST_")) continue;
-    if (name == "PENSTOCK_ROOT" || name == "PENSTOCK_DIR") continue;
-    const auto nearest =
-        std::min_element(known.begin(), known.end(), [name](const auto& a, const auto& b) {
-          return distance(name, a.first) < distance(name, b.first);
-        });
-    constexpr std::size_t a_slip = 4;  // letters
-    const bool near = distance(name, nearest->first) <= a_slip;
-    if (name != nearest->first) unknown.emplace_back(name, near ? nearest->first : "");
+    const std::size_t end = line.find('=');
+    if (end != std::string_view::npos && line.starts_with("PENSTOCK_"))
+      verdicts.push_back(judge(line.substr(0, end), line.substr(end + 1), known));
   }
+  std::sort(verdicts.begin(), verdicts.end(),
+            [](const auto& one, const auto& other) { return one.name < other.name; });
+  return verdicts;
+}
+
+std::vector<std::pair<std::string, std::string>> unknown_settings() {
+  std::vector<std::pair<std::string, std::string>> unknown;
+  for (const VariableVerdict& each : judge_environment())
+    if (each.is == VariableVerdict::Is::unknown) unknown.emplace_back(each.name, each.nearest);
   return unknown;
 }
 

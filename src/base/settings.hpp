@@ -94,9 +94,25 @@ struct Settings {
   std::vector<std::pair<std::string, std::string>> table() const;
 };
 
-// The environment's variables that begin with PENSTOCK_ and are no settings, each with the setting
-// whose name is nearest. Those of the tests (PENSTOCK_TEST_...) and those that say where Penstock
-// is installed are left out.
+// What a variable of the environment whose name begins with PENSTOCK_ is to the library.
+struct VariableVerdict {
+  enum class Is {
+    valid,
+    invalid,
+    unknown,   // no setting: it is ignored
+    elsewhere  // read by tests (PENSTOCK_TEST_...), or where Penstock is looked for when building
+  };
+  Is is{};
+  std::string name, value;
+  std::string why;      // of one that is invalid: the valid values
+  std::string nearest;  // of one that is unknown: the setting that may be meant, or empty
+  bool for_tests = false;
+};
+
+// All of them, by name. Reads the environment.
+std::vector<VariableVerdict> judge_environment();
+
+// Those that are unknown, each with the setting whose name is nearest.
 std::vector<std::pair<std::string, std::string>> unknown_settings();
 
 }  // namespace penstock::base

@@ -107,23 +107,6 @@ json parse(std::string_view text) {
   }
 }
 
-Tuning read_file(const std::string& name) {
-  if (name.empty()) return {};
-  try {
-    errno = 0;
-    std::ifstream file(name);
-    if (!file) refuse(fmt::format("it cannot be read: {}", std::strerror(errno)));
-    std::ostringstream text;
-    text << file.rdbuf();
-    return Tuning(text.str());
-  } catch (const Error& error) {
-    throw Error(ErrorKind::setting,
-                fmt::format("PENSTOCK_TUNE='{}' is not valid: {}; penstock tune collectives writes "
-                            "such a file",
-                            name, error.text()));
-  }
-}
-
 }  // namespace
 
 TuningKey tuning_key(CollectiveKind collective, bool on_gpu, const Shape& shape) {
@@ -181,8 +164,34 @@ std::string_view Tuning::direct_wish(CollectiveKind collective, bool on_gpu, int
   return any;
 }
 
+std::vector<std::string> Tuning::collectives() const {
+  std::vector<std::string> names;  // entries stand by their collectives
+  for (const auto& [key, wish] : wishes_)
+    if (const std::string_view name = name_of(key.collective);
+        names.empty() || names.back() != name)
+      names.emplace_back(name);
+  return names;
+}
+
+Tuning read_tuning(const std::string& name) {
+  if (name.empty()) return {};
+  try {
+    errno = 0;
+    std::ifstream file(name);
+    if (!file) refuse(fmt::format("it cannot be read: {}", std::strerror(errno)));
+    std::ostringstream text;
+    text << file.rdbuf();
+    return Tuning(text.str());
+  } catch (const Error& error) {
+    throw Error(ErrorKind::setting,
+                fmt::format("PENSTOCK_TUNE='{}' is not valid: {}; penstock tune collectives writes "
+                            "such a file",
+                            name, error.text()));
+  }
+}
+
 const Tuning& tuning_of_library() {
-  static const Tuning tuning = read_file(core::Library::require().settings().tuning_file);
+  static const Tuning tuning = read_tuning(core::Library::require().settings().tuning_file);
   return tuning;
 }
 

@@ -43,10 +43,16 @@ class Tuning {
   // its own file.
   std::string_view direct_wish(CollectiveKind collective, bool on_gpu, int ranks,
                                std::size_t bytes) const;
+  // The names of those that have entries, each once.
+  std::vector<std::string> collectives() const;
 
  private:
   std::map<TuningKey, std::string> wishes_;
 };
+
+// Of the file that PENSTOCK_TUNE names so; empty without a name. Throws base::Error(setting) that
+// names the file.
+Tuning read_tuning(const std::string& file);
 
 // That of PENSTOCK_TUNE, read when it is first needed; empty where the variable is. Throws
 // base::Error(setting) that names the file.

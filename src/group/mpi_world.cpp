@@ -34,22 +34,11 @@ ThreadLevel thread_level_of(int provided) noexcept {
 
 namespace {
 
-std::string library_version() {
-  std::string text(MPI_MAX_LIBRARY_VERSION_STRING, '\0');
-  int length = 0;
-  check_mpi(PMPI_Get_library_version(text.data(), &length), "MPI_Get_library_version");
-  text.resize(std::min(static_cast<std::size_t>(length),
-                       text.find_first_of("\n,")));  // MPICH's goes on for lines, Open MPI's on one
-  std::replace(text.begin(), text.end(), '\t', ' ');
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\0')) text.pop_back();
-  return text;
-}
-
 class MpiWorld final : public World {
  public:
   MpiWorld() {
     host_ = base::host_name();
-    mpi_version_ = library_version();
+    mpi_version_ = loaded_mpi();
     check_mpi(PMPI_Comm_rank(comm_.get(), &rank_), "MPI_Comm_rank");
     check_mpi(PMPI_Comm_size(comm_.get(), &size_), "MPI_Comm_size");
     int provided = MPI_THREAD_SINGLE;
@@ -135,6 +124,17 @@ class MpiWorld final : public World {
 };
 
 }  // namespace
+
+std::string loaded_mpi() {
+  std::string text(MPI_MAX_LIBRARY_VERSION_STRING, '\0');
+  int length = 0;
+  check_mpi(PMPI_Get_library_version(text.data(), &length), "MPI_Get_library_version");
+  text.resize(std::min(static_cast<std::size_t>(length),
+                       text.find_first_of("\n,")));  // MPICH's goes on for lines, Open MPI's on one
+  std::replace(text.begin(), text.end(), '\t', ' ');
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\0')) text.pop_back();
+  return text;
+}
 
 std::unique_ptr<World> World::join() {
   return std::make_unique<MpiWorld>();

@@ -17,6 +17,10 @@ enum class ThreadLevel { single, funneled, serialized, multiple };
 ThreadLevel thread_level_of(int provided) noexcept;      // from MPI's number
 const char* name_of(ThreadLevel thread_level) noexcept;  // "MPI_THREAD_SINGLE" and so on
 
+// First line of MPI_Get_library_version, of the MPI that this process has loaded; also before
+// MPI_Init.
+std::string loaded_mpi();
+
 class World {
  public:
   // Collective over MPI_COMM_WORLD. Throws base::Error(mpi).
@@ -27,7 +31,6 @@ class World {
   int size() const noexcept { return size_; }
   ThreadLevel thread_level() const noexcept { return thread_level_; }
   const std::string& host() const noexcept { return host_; }  // ours
-  // First line of MPI_Get_library_version.
   const std::string& mpi_version() const noexcept { return mpi_version_; }
   int processes_on_host() const noexcept { return processes_on_host_; }
 

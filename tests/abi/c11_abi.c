@@ -74,6 +74,7 @@ TYPED(PST_Finalize, void);
 TYPED(PST_Initialized, int*);
 TYPED(PST_Get_version, int*, int*, int*);
 TYPED(PST_Describe, char*, int, int*);
+TYPED(PST_Describe_environment, char*, int, int*);
 TYPED(PST_Error_kind, int, PST_Error*);
 TYPED(PST_Last_error, char*, int);
 TYPED(PST_Comm_attach, MPI_Comm);
@@ -160,6 +161,7 @@ static const Function table[] = {
     (Function)PST_Initialized,
     (Function)PST_Get_version,
     (Function)PST_Describe,
+    (Function)PST_Describe_environment,
     (Function)PST_Error_kind,
     (Function)PST_Last_error,
     (Function)PST_Comm_attach,

@@ -464,5 +464,19 @@ TEST(Library, InitTwiceVersionAndDescription) {
   EXPECT_NE(json.find("\"peer\""), std::string::npos);
 }
 
+TEST(Library, TheEnvironmentIsDescribedAndWrongUseRefused) {
+  int length = 0;
+  EXPECT_PST_KIND(PST_Describe_environment(nullptr, 0, nullptr), PST_ERROR_ARGUMENT);
+  EXPECT_PST_KIND(PST_Describe_environment(nullptr, -1, &length), PST_ERROR_ARGUMENT);
+  EXPECT_PST_KIND(PST_Describe_environment(nullptr, 1, &length), PST_ERROR_ARGUMENT);
+  EXPECT_PST(PST_Describe_environment(nullptr, 0, &length));
+  ASSERT_GT(length, 0);
+  std::string json(static_cast<std::size_t>(length) + 1, 'x');
+  EXPECT_PST(PST_Describe_environment(json.data(), length + 1, &length));
+  EXPECT_EQ(json.find('\0'), static_cast<std::size_t>(length));
+  EXPECT_NE(json.find("\"ready\": true"), std::string::npos) << json;
+  EXPECT_NE(json.find("\"mpi_fits\": true"), std::string::npos) << json;
+}
+
 }  // namespace
 }  // namespace penstock::test

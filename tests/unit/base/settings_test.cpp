@@ -186,6 +186,39 @@ TEST_F(SettingsTest, MisspeltNamesAreFoundAndTheNearestIsNamed) {
   for (const auto& name : others) unsetenv(name.c_str());
 }
 
+TEST_F(SettingsTest, EachVariableIsJudgedByItself) {
+  set("PENSTOCK_SLOTS", "banana");
+  set("PENSTOCK_CMA", "0");
+  set("PENSTOCK_CHECK", "");
+  set("PENSTOCK_CUDA_WAIT", "value");
+  const std::vector<std::string> strangers{"PENSTOCK_TRNSPORT", "PENSTOCK_TEST_SEEDS",
+                                           "PENSTOCK_ROOT", "PENSTOCK_SOMETHING_ELSE"};
+  for (const auto& name : strangers) set(name.c_str(), "3");
+  using Is = VariableVerdict::Is;
+  const auto judged = [](const std::string& name) {
+    for (const VariableVerdict& each : judge_environment())
+      if (each.name == name) return each;
+    ADD_FAILURE() << name << " is not judged";
+    return VariableVerdict{};
+  };
+  EXPECT_EQ(judged("PENSTOCK_SLOTS").is, Is::invalid);
+  EXPECT_EQ(judged("PENSTOCK_SLOTS").value, "banana");
+  EXPECT_NE(judged("PENSTOCK_SLOTS").why.find("from 2"), std::string::npos);
+  EXPECT_EQ(judged("PENSTOCK_CMA").is, Is::valid);
+  EXPECT_FALSE(judged("PENSTOCK_CMA").for_tests);
+  EXPECT_EQ(judged("PENSTOCK_CHECK").is, Is::valid);
+  EXPECT_EQ(judged("PENSTOCK_CUDA_WAIT").is, Is::valid);
+  EXPECT_TRUE(judged("PENSTOCK_CUDA_WAIT").for_tests);
+  EXPECT_EQ(judged("PENSTOCK_TRNSPORT").is, Is::unknown);
+  EXPECT_EQ(judged("PENSTOCK_TRNSPORT").nearest, "PENSTOCK_TRANSPORT");
+  EXPECT_EQ(judged("PENSTOCK_SOMETHING_ELSE").is, Is::unknown);
+  EXPECT_EQ(judged("PENSTOCK_SOMETHING_ELSE").nearest, "");
+  EXPECT_EQ(judged("PENSTOCK_TEST_SEEDS").is, Is::elsewhere);
+  EXPECT_TRUE(judged("PENSTOCK_TEST_SEEDS").for_tests);
+  EXPECT_EQ(judged("PENSTOCK_ROOT").is, Is::elsewhere);
+  for (const auto& name : strangers) unsetenv(name.c_str());
+}
+
 TEST_F(SettingsTest, SlotsFitTheLineFlag) {
   const std::uint64_t most = (std::uint64_t{1} << PENSTOCK_FLAG_BITS) - 1;
   if (most >= 65535) GTEST_SKIP() << "the flag is wide";

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "base/error.hpp"
 
@@ -40,6 +41,12 @@ TEST(Tuning, TheSmallestBoundThatHoldsFits) {
   EXPECT_EQ(tuning.wish(of_bytes(65)), "pairwise:2");
   EXPECT_EQ(tuning.wish(of_bytes(4096)), "pairwise:2");
   EXPECT_EQ(tuning.wish(of_bytes(4097)), "");
+}
+
+TEST(Tuning, CollectivesWithEntriesAreNamedOnce) {
+  const Tuning tuning(file_of(entry("4096", "pairwise:2") + "," + entry("64", "multileader:2")));
+  EXPECT_EQ(tuning.collectives(), std::vector<std::string>{"alltoall"});
+  EXPECT_TRUE(Tuning().collectives().empty());
 }
 
 TEST(Tuning, AnEntryIsForItsPlaceAlone) {
