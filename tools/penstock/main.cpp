@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -43,6 +44,7 @@ void describe_command_line(CLI::App& app, Command& command) {
   app.set_version_flag("--version", version());
   app.require_subcommand(1);
   penstock::tool::add_info(app, command);
+  penstock::tool::add_doctor(app, command);
   penstock::life::add_life(app, command);
   penstock::faces::add_faces(app, command);
   penstock::jacobi::add_jacobi(app, command);
@@ -77,8 +79,9 @@ std::string known_words(const CLI::App& app) {
 // Help, or a wrong command line: said once, by rank 0, with the status that every rank ends with. A
 // misspelt word is named, also where what it was meant to be is missing now.
 int explain(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
+  constexpr int wrong_use = 2;
   const Session session(MPI_THREAD_SINGLE);
-  const int status = error.get_exit_code();
+  const int status = error.get_exit_code() == 0 ? 0 : wrong_use;
   if (!session.is_root()) return status;
   const std::string unknown = unknown_words(app, argc, argv);
   const std::string known = known_words(app);
@@ -141,6 +144,8 @@ int run(const Command& command) {
   if (command.run_alone) return run_alone(command);
   std::set_terminate(end_job);
   command.apply_environment();
+  if (command.before_mpi)
+    if (const std::optional<int> status = command.before_mpi()) return *status;
   const Session session(command.thread_level());
   try {
     return command.run(session);

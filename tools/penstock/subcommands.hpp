@@ -7,6 +7,7 @@
 namespace penstock::tool {
 
 void add_info(CLI::App& parent, Command& command);
+void add_doctor(CLI::App& parent, Command& command);
 void add_tune(CLI::App& parent, Command& command);
 void add_plot(CLI::App& parent, Command& command);
 

@@ -40,9 +40,12 @@ void add_run_options(CLI::App& app, Command& command) {
   app.add_option("--transport", command.transport,
                  "Transports that may be taken, as in PENSTOCK_TRANSPORT: peer, ofi, proxy")
       ->type_name("NAME");
+  add_thread_option(app, command, " (default: single; multiple for proxy)");
+}
+
+void add_thread_option(CLI::App& app, Command& command, const std::string& what) {
   app.add_option("--thread", command.thread,
-                 "MPI thread level: single, funneled, serialized or multiple (default: single; "
-                 "multiple for proxy)")
+                 "MPI thread level: single, funneled, serialized or multiple" + what)
       ->type_name("LEVEL")
       ->check(CLI::IsMember({"single", "funneled", "serialized", "multiple"}));
 }

@@ -32,21 +32,28 @@ int cores_of(MPI_Comm host) {
 // Ranks that the launcher of another MPI has started are alone, each for itself: how many they are
 // says its environment.
 void warn_of_foreign_launcher(const std::string& mpi) {
+  const Launch launch = launch_of_environment();
+  if (launch.ranks < 2 || launch.rank != 0) return;
+  std::fprintf(stderr,
+               "penstock: warning: %d processes were started, and each is "
+               "alone: this command is built for %s, and the launcher is of "
+               "another MPI (on Debian: mpiexec.mpich, mpiexec.openmpi)\n",
+               launch.ranks, mpi.c_str());
+}
+
+}  // namespace
+
+Launch launch_of_environment() {
   for (const auto& [size_name, rank_name] :
        {std::pair{"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
         std::pair{"PMI_SIZE", "PMI_RANK"}}) {
     const char* size = std::getenv(size_name);
     const char* rank = std::getenv(rank_name);
-    if (size == nullptr || rank == nullptr || std::atoi(size) < 2 || std::atoi(rank) != 0) continue;
-    std::fprintf(stderr,
-                 "penstock: warning: %s processes were started, and each is "
-                 "alone: this command is built for %s, and the launcher is of "
-                 "another MPI (on Debian: mpiexec.mpich, mpiexec.openmpi)\n",
-                 size, mpi.c_str());
+    if (size != nullptr && rank != nullptr && std::atoi(size) > 1)
+      return {std::atoi(size), std::atoi(rank)};
   }
+  return {};
 }
-
-}  // namespace
 
 Session::Session(int thread_level) {
   if (MPI_Init_thread(nullptr, nullptr, thread_level, &thread_level_) != MPI_SUCCESS) {

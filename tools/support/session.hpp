@@ -14,6 +14,13 @@ class UserError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// What the launcher's variables say of the job, whether or not MPI understands them: how many
+// processes it has started, and which of them this is. 0 and 0 without a launcher.
+struct Launch {
+  int ranks = 0, rank = 0;
+};
+Launch launch_of_environment();
+
 // MPI and Penstock from start to end of a subcommand.
 class Session {
  public:
