@@ -160,7 +160,7 @@ def check_shared_memory():
         print(f"skipped: a small /dev/shm: {tried.stderr.strip()}")
         return
     found = doctor(before=little)
-    require_named(found, "memory.shared", "fault", "/dev/shm has 1.0 MiB", "mount -o remount,size=50% /dev/shm")
+    require_named(found, "memory.shared", "fault", "/dev/shm has 1 MiB, 1 MiB are free", "mount -o remount,size=50% /dev/shm")
     enough = [word.replace("size=1m", "size=256m") for word in little]
     require_ok(doctor(before=enough), "memory.shared", "transport.peer")
 

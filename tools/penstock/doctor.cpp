@@ -86,6 +86,7 @@ Known ask_library(const Examination& examination) {
     known.description = json::parse(describe());
     look_for_others(known);
   }
+  known.ranks_with_our_gpus = count_ranks_with_our_gpus(known.description);
   return known;
 }
 

@@ -13,10 +13,11 @@ namespace penstock::tool::doctor {
 
 // What the checks go by.
 struct Known {
-  nlohmann::json environment;  // as this process was started
-  nlohmann::json description;  // null where the library is not ready
-  std::string why_not_ready;   // with the invalid settings taken out
-  double ran = 0, waited = 0;  // seconds of threads, while this rank was kept busy
+  nlohmann::json environment;   // as this process was started
+  nlohmann::json description;   // null where the library is not ready
+  std::string why_not_ready;    // with the invalid settings taken out
+  int ranks_with_our_gpus = 1;  // of this host, that see the same GPUs as this rank
+  double ran = 0, waited = 0;   // seconds of threads, while this rank was kept busy
 };
 
 // Before MPI begins: whether its library is one that this command can run with.
@@ -28,6 +29,8 @@ void examine_mpi(Findings& findings, const Known& known, const Session& session,
 void examine_library(Findings& findings, const Known& known);
 void examine_transports(Findings& findings, const Known& known);
 void examine_network(Findings& findings, const Known& known);
+// Of this host, that see the same GPUs as this rank. Collective.
+int count_ranks_with_our_gpus(const nlohmann::json& description);
 void examine_gpus(Findings& findings, const Known& known);
 void examine_recording(Findings& findings, const nlohmann::json& environment);
 void examine_settings(Findings& findings, const nlohmann::json& environment);

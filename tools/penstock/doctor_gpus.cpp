@@ -2,10 +2,15 @@
 // GPUs, as the library lists them; what the system says of their driver and of ranks that share
 // one.
 #include <fmt/format.h>
+#include <mpi.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
+#include <vector>
 
 #include "penstock/doctor_checks.hpp"
 
@@ -52,10 +57,10 @@ void examine_links(Findings& findings, const json& gpus) {
   if (without.empty())
     findings.push_back({Level::ok, "gpu.peer-access", "each GPU reaches each other one", ""});
   else
-    findings.push_back({Level::note, "gpu.peer-access",
-                        "no peer access, so that messages go by the host: " + without,
-                        "nvidia-smi topo -p2p r says why; on virtual machines switch off IOMMU or "
-                        "ACS, in containers give all GPUs to each rank"});
+    findings.push_back(
+        {Level::note, "gpu.peer-access",
+         "no peer access, so that messages go by the host: " + without,
+         "nvidia-smi topo -p2p r says why; in a container give all GPUs to each rank"});
 }
 
 bool has_multi_process_service() {
@@ -65,12 +70,10 @@ bool has_multi_process_service() {
   return access(control.c_str(), F_OK) == 0;
 }
 
-void examine_sharing(Findings& findings, const json& description) {
-  const auto ranks = description.value("ranks_on_host", 1);
-  const auto gpus = static_cast<int>(description.at("gpus").size());
+void examine_sharing(Findings& findings, int ranks, int gpus) {
   if (ranks <= gpus) {
-    findings.push_back(
-        {Level::ok, "gpu.sharing", fmt::format("{} ranks on this host, {} GPUs", ranks, gpus), ""});
+    findings.push_back({Level::ok, "gpu.sharing",
+                        fmt::format("ranks that see these GPUs: {}, GPUs: {}", ranks, gpus), ""});
     return;
   }
   const bool served = has_multi_process_service();
@@ -81,7 +84,23 @@ void examine_sharing(Findings& findings, const json& description) {
                       served ? "" : "nvidia-cuda-mps-control -d"});
 }
 
+// What ranks of one host that see the same GPUs have in common.
+std::uint64_t mark_of_gpus(const json& description) {
+  std::string text = description.value("host", "");
+  for (const json& gpu : description.at("gpus")) text += "|" + gpu.value("pci", "");
+  return std::hash<std::string>()(text);
+}
+
 }  // namespace
+
+int count_ranks_with_our_gpus(const json& description) {
+  int ranks = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const std::uint64_t mine = description.is_null() ? 0 : mark_of_gpus(description);
+  std::vector<std::uint64_t> all(static_cast<std::size_t>(ranks));
+  MPI_Allgather(&mine, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, MPI_COMM_WORLD);
+  return static_cast<int>(std::count(all.begin(), all.end(), mine));
+}
 
 void examine_gpus(Findings& findings, const Known& known) {
   const json& description = known.description;
@@ -95,7 +114,7 @@ void examine_gpus(Findings& findings, const Known& known) {
                                     gpu.value("architecture", ""), gpu.value("pci", "")),
                         ""});
   examine_links(findings, gpus);
-  examine_sharing(findings, description);
+  examine_sharing(findings, known.ranks_with_our_gpus, static_cast<int>(gpus.size()));
 }
 
 }  // namespace penstock::tool::doctor

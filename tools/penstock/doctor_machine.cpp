@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t mib = 1 << 20;
 
 std::string in_mib(std::uint64_t bytes) {
-  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / mib);
+  return fmt::format("{} MiB", bytes / mib);
 }
 
 std::string some(int count, const char* what) {
@@ -54,11 +54,9 @@ Finding threads(const nlohmann::json& description) {
   finding.found = "there is a core for each rank's thread and one for its stream's";
   if (usable == 0 || usable >= 2 * ranks) return finding;
   finding.level = Level::note;
-  const std::string only_core = description.value("only_core", "");
-  finding.found = !only_core.empty()
-                      ? only_core.substr(0, only_core.find(';'))
-                      : fmt::format("{} have {}: threads of streams take turns with the ranks'",
-                                    some(ranks, "rank"), some(usable, "core"));
+  // Without the core's number, so that ranks that are bound alike share a line.
+  finding.found = fmt::format("{} on {}: threads of streams take turns with the ranks'",
+                              some(ranks, "rank"), some(usable, "core"));
   finding.cure = usable < description.value("cores", 0)
                      ? "mpiexec --bind-to none, or give each rank two cores"
                      : fmt::format("mpiexec -n {}, or use more hosts", std::max(1, usable / 2));
@@ -143,8 +141,8 @@ Finding files(int ranks_on_host) {
   finding.found = fmt::format("ulimit -n is {}", text_of_limit(both.rlim_cur, 1));
   if (both.rlim_cur >= std::max(needed, comfortable)) return finding;
   finding.level = both.rlim_cur < needed ? Level::fault : Level::note;
-  finding.found += fmt::format(", {} are open, and a job of {} on this host wants {}", open,
-                               some(ranks_on_host, "rank"), std::max(needed, comfortable));
+  finding.found += fmt::format(", and {} on this host want {}", some(ranks_on_host, "rank"),
+                               std::max(needed, comfortable));
   const rlim_t wanted = std::max<rlim_t>(4096, needed);
   finding.cure = both.rlim_max >= wanted
                      ? fmt::format("ulimit -n {}", wanted)
@@ -269,10 +267,10 @@ void examine_shared_memory(Findings& findings, int ranks_on_host) {
   findings.push_back(finding);
 }
 
-// MPICH over UCX ends a process that finds 2 MiB of shared memory; descriptors are of its files.
+// MPICH over UCX ends a process that finds 2 MiB of shared memory, or may open 12 files.
 Findings what_keeps_mpi_from_beginning() {
   constexpr std::uint64_t least_bytes = 4 * mib;
-  constexpr rlim_t least_files = 32;
+  constexpr rlim_t least_files = 16;
   Findings findings;
   struct statvfs status {};
   if (statvfs("/dev/shm", &status) != 0 || status.f_bavail * status.f_frsize < least_bytes)
