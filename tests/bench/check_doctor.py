@@ -126,9 +126,10 @@ def check_proxy(folder):
     garbage = f"{folder}/garbage.json"
     with open(garbage, "w", encoding="utf-8") as file:
         file.write("fast: yes")
-    found = doctor(PENSTOCK_TRANSPORT="proxy", PENSTOCK_TUNE=garbage)
+    found = doctor(PENSTOCK_TRANSPORT="proxy", PENSTOCK_TUNE=garbage, PENSTOCK_OFI_PROVIDER="nowhere")
     require_named(found, "transport.proxy", "fault", "needs MPI_THREAD_MULTIPLE", "export PENSTOCK_THREAD_MULTIPLE=1")
     require_named(found, "tuning.file", "fault", "it is no JSON at byte", "unset PENSTOCK_TUNE")
+    require_named(found, "network.providers", "fault", "none serves", "unset PENSTOCK_OFI_PROVIDER")
     found = doctor(PENSTOCK_TRANSPORT="proxy", PENSTOCK_THREAD_MULTIPLE="1")
     require_ok(found, "transport.proxy", "mpi.threads", "tuning.file")
 

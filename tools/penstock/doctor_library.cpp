@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the library knows: MPI, transports, networks, recording, settings, the tuning file.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "penstock/doctor_checks.hpp"
@@ -72,25 +74,33 @@ Finding transport_finding(const Known& known, const json& transport) {
   return finding;
 }
 
-// Each once, with what they say: providers are listed once for every interface.
-std::map<std::string, std::string> providers(const json& description, bool usable) {
-  std::map<std::string, std::string> each;
-  for (const json& provider : description.at("providers")) {
-    if (provider.value("usable", false) != usable) continue;
-    std::string& text = each[word(provider, "name")];
-    if (text.empty())
-      text = usable ? word(provider, "domain") + " " + word(provider, "address")
-                    : word(provider, "why");
-  }
-  return each;
+// Those that are usable, each once with its first interface: they are listed for every one.
+std::string usable_providers(const json& description) {
+  std::set<std::string> names;
+  std::string text;
+  for (const json& provider : description.at("providers"))
+    if (provider.value("usable", false) && names.insert(word(provider, "name")).second)
+      text += fmt::format("{}{} ({} {})", text.empty() ? "" : ", ", word(provider, "name"),
+                          word(provider, "domain"), word(provider, "address"));
+  return text;
 }
 
-std::string list_of(const std::map<std::string, std::string>& each, const char* between) {
+// The others, by the reason that they share.
+std::string refused_providers(const json& description) {
+  std::map<std::string, std::set<std::string>> names;
+  for (const json& provider : description.at("providers"))
+    names[word(provider, "why")].insert(word(provider, "name"));
   std::string text;
-  for (const auto& [name, what] : each)
-    text += fmt::format("{}{}{}", text.empty() ? "" : between, name,
-                        what.empty() ? "" : " (" + what + ")");
+  for (const auto& [why, those] : names)
+    text += fmt::format("{}{} {}", text.empty() ? "" : "; ", fmt::join(those, ", "), why);
   return text;
+}
+
+// The setting that a refusal of the library begins with, as "PENSTOCK_TRACE='..' is not valid";
+// empty where it is none.
+std::string setting_in(const std::string& why) {
+  const std::size_t begin = why.find("PENSTOCK_"), end = why.find("='");
+  return begin < end && end != std::string::npos ? why.substr(begin, end - begin) : "";
 }
 
 std::string cure_of_setting(const json& variable) {
@@ -180,12 +190,17 @@ void examine_mpi(Findings& findings, const Known& known, const Session& session,
 
 void examine_library(Findings& findings, const Known& known) {
   const std::string file = word(known.environment, "library");
-  if (known.why_not_ready.empty())
-    findings.push_back({Level::ok, "library", "ready: " + file, ""});
-  else
-    findings.push_back({Level::fault, "library", fmt::format("{}: {}", file, known.why_not_ready),
-                        "see the kind of error in docs/errors.md; transports, GPUs, networks and "
-                        "cores are examined when it is ready"});
+  Finding finding{Level::ok, "library", "ready: " + file, ""};
+  if (!known.why_not_ready.empty()) {
+    const std::string setting = setting_in(known.why_not_ready);
+    finding.level = Level::fault;
+    finding.found = fmt::format("{}: {}; transports, networks, GPUs and cores are not looked at",
+                                file, known.why_not_ready);
+    finding.cure = setting.empty()
+                       ? "docs/errors.md has what to do about each kind of error"
+                       : fmt::format("unset {}, or a value of docs/settings.md", setting);
+  }
+  findings.push_back(finding);
 }
 
 void examine_transports(Findings& findings, const Known& known) {
@@ -195,20 +210,20 @@ void examine_transports(Findings& findings, const Known& known) {
 
 void examine_network(Findings& findings, const Known& known) {
   Finding finding{Level::ok, "network.providers", "", ""};
-  const auto usable = providers(known.description, true);
+  const std::string usable = usable_providers(known.description);
   if (!usable.empty()) {
-    finding.found = "take deferred work: " + list_of(usable, ", ");
-  } else {
-    finding.level = Level::note;
-    finding.found =
-        "none takes deferred work: " + list_of(providers(known.description, false), ", ");
-    finding.cure =
-        value_of(known.environment, "PENSTOCK_OFI_PROVIDER").empty() &&
-                value_of(known.environment, "PENSTOCK_OFI_INTERFACE").empty()
-            ? "between hosts use proxy: export PENSTOCK_THREAD_MULTIPLE=1; within one none is "
-              "needed"
-            : "unset PENSTOCK_OFI_PROVIDER PENSTOCK_OFI_INTERFACE; penstock info lists all";
+    finding.found = "take deferred work: " + usable;
+    findings.push_back(finding);
+    return;
   }
+  const bool is_chosen = !value_of(known.environment, "PENSTOCK_OFI_PROVIDER").empty() ||
+                         !value_of(known.environment, "PENSTOCK_OFI_INTERFACE").empty();
+  finding.level = is_chosen ? Level::fault : Level::note;
+  finding.found = "none serves: " + refused_providers(known.description);
+  finding.cure = is_chosen
+                     ? "unset PENSTOCK_OFI_PROVIDER PENSTOCK_OFI_INTERFACE; penstock info lists all"
+                     : "between hosts use proxy: export PENSTOCK_THREAD_MULTIPLE=1; within one "
+                       "none is needed";
   findings.push_back(finding);
 }
 

@@ -36,8 +36,9 @@ Finding binding(const nlohmann::json& description) {
     finding.found = "hwloc does not tell the cores";
   } else if (ranks > usable) {
     finding.level = Level::fault;
-    finding.found = fmt::format("{} may run on {} alone, of {}, and wait for each other there",
-                                some(ranks, "rank"), some(usable, "core"), cores);
+    finding.found = fmt::format("{} may run on {}{}, and wait for each other there",
+                                some(ranks, "rank"), some(usable, "core"),
+                                usable < cores ? fmt::format(" alone, of {}", cores) : "");
     finding.cure = usable < cores
                        ? "mpiexec --bind-to none (taskset, cgroups and the batch system may bind, "
                          "too)"
@@ -141,8 +142,8 @@ Finding files(int ranks_on_host) {
   finding.found = fmt::format("ulimit -n is {}", text_of_limit(both.rlim_cur, 1));
   if (both.rlim_cur >= std::max(needed, comfortable)) return finding;
   finding.level = both.rlim_cur < needed ? Level::fault : Level::note;
-  finding.found += fmt::format(", and {} on this host want {}", some(ranks_on_host, "rank"),
-                               std::max(needed, comfortable));
+  finding.found += fmt::format(", for {} on this host there should be {}",
+                               some(ranks_on_host, "rank"), std::max(needed, comfortable));
   const rlim_t wanted = std::max<rlim_t>(4096, needed);
   finding.cure = both.rlim_max >= wanted
                      ? fmt::format("ulimit -n {}", wanted)
