@@ -8,10 +8,13 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
+#include <vector>
 
 #include "base/error.hpp"
 #include "coll/wish.hpp"
@@ -97,14 +100,52 @@ std::string wish_of(const json& entry, CollectiveKind collective) {
   return wish;
 }
 
+// JSON lets a key stand twice, and readers take the one or the other.
+class KeysOnce {
+ public:
+  bool operator()(int /*depth*/, json::parse_event_t event, json& parsed) {
+    if (event == json::parse_event_t::object_start) open_.emplace_back();
+    if (event == json::parse_event_t::object_end) open_.pop_back();
+    if (event == json::parse_event_t::key && !open_.back().insert(parsed).second)
+      refuse(fmt::format("an object has the key {} twice", parsed.dump()));
+    return true;
+  }
+
+ private:
+  std::vector<std::set<std::string>> open_;  // the keys of the objects around
+};
+
 json parse(std::string_view text) {
   try {
-    return json::parse(text);
+    return json::parse(text, KeysOnce());
   } catch (const json::parse_error& error) {
     refuse(fmt::format("it is no JSON at byte {}", error.byte));
   } catch (const json::exception& error) {  // a number beyond all, say
     refuse(fmt::format("it is no JSON: {}", error.what()));
   }
+}
+
+// To open a FIFO would wait for somebody who writes it, and a device may have no end. What is
+// missing is told of by who opens it.
+void require_ordinary(const std::string& path) {
+  constexpr std::uintmax_t most_mebibytes = 64;
+  namespace files = std::filesystem;
+  std::error_code failure;
+  const files::file_status status = files::status(path, failure);
+  if (!files::exists(status)) return;
+  if (!files::is_regular_file(status)) refuse("it is no ordinary file");
+  if (const auto bytes = files::file_size(path, failure); !failure && bytes >> 20 >= most_mebibytes)
+    refuse(fmt::format("it has {} bytes, and may have less than {} MiB", bytes, most_mebibytes));
+}
+
+std::string text_of_file(const std::string& path) {
+  require_ordinary(path);
+  errno = 0;
+  std::ifstream file(path);
+  std::ostringstream text;
+  if (file) text << file.rdbuf();
+  if (!file || text.bad()) refuse(fmt::format("it cannot be read: {}", std::strerror(errno)));
+  return text.str();
 }
 
 }  // namespace
@@ -173,20 +214,15 @@ std::vector<std::string> Tuning::collectives() const {
   return names;
 }
 
-Tuning read_tuning(const std::string& name) {
-  if (name.empty()) return {};
+Tuning read_tuning(const std::string& path) {
+  if (path.empty()) return {};
   try {
-    errno = 0;
-    std::ifstream file(name);
-    if (!file) refuse(fmt::format("it cannot be read: {}", std::strerror(errno)));
-    std::ostringstream text;
-    text << file.rdbuf();
-    return Tuning(text.str());
+    return Tuning(text_of_file(path));
   } catch (const Error& error) {
     throw Error(ErrorKind::setting,
                 fmt::format("PENSTOCK_TUNE='{}' is not valid: {}; penstock tune collectives writes "
                             "such a file",
-                            name, error.text()));
+                            path, error.text()));
   }
 }
 

@@ -50,9 +50,9 @@ class Tuning {
   std::map<TuningKey, std::string> wishes_;
 };
 
-// Of the file that PENSTOCK_TUNE names so; empty without a name. Throws base::Error(setting) that
-// names the file.
-Tuning read_tuning(const std::string& file);
+// Of the file of that name; "": none, and no entries. Throws base::Error(setting) that names the
+// file, and does not wait, whatever is there.
+Tuning read_tuning(const std::string& path);
 
 // That of PENSTOCK_TUNE, read when it is first needed; empty where the variable is. Throws
 // base::Error(setting) that names the file.

@@ -4,7 +4,11 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -145,6 +149,67 @@ TEST(Tuning, EveryKeyOfAnEntryIsLookedAt) {
   expect_refused(with("\"nodes\": 2", "\"nodes\": -2"), "'nodes' is no whole number from 1");
   expect_refused(with("\"ranks_a_node\": 4", "\"ranks_a_node\": true"), "from 0 to 2147483647");
   expect_refused(with("\"pairwise\"", "[]"), "'algorithm' is no text");
+}
+
+TEST(Tuning, AKeyStandsOnce) {
+  expect_refused(file_of(entry("64", "pairwise", R"(, "algorithm": "direct")")),
+                 "an object has the key \"algorithm\" twice");
+  expect_refused(R"({"entries": [], "entries": []})", "an object has the key \"entries\" twice");
+  expect_refused(file_of(entry("64", "pairwise", R"(, "measured": {"a": 1, "b": 2, "a": 1})")),
+                 "an object has the key \"a\" twice");
+  const Tuning tuning(file_of(entry("64", "pairwise", R"(, "measured": {"ranks": 1})")));
+  EXPECT_EQ(tuning.wish(key), "pairwise");
+}
+
+// Files that a path may lead to.
+class TuningFile : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char folder[] = "/tmp/penstock-tuning-XXXXXX";
+    ASSERT_NE(mkdtemp(folder), nullptr);
+    folder_ = folder;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string path(const char* name) const { return folder_ / name; }
+  static std::string refusal(const std::string& path) {
+    try {
+      read_tuning(path);
+    } catch (const base::Error& error) {
+      EXPECT_EQ(error.kind(), base::ErrorKind::setting);
+      EXPECT_NE(error.text().find("PENSTOCK_TUNE='" + path + "' is not valid: "), std::string::npos)
+          << error.text();
+      return std::string(error.text());
+    }
+    return "none";
+  }
+  static void expect_words(const std::string& path, const char* words) {
+    EXPECT_NE(refusal(path).find(words), std::string::npos) << refusal(path);
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(TuningFile, IsReadWhereItIsOne) {
+  std::ofstream(path("file")) << file_of(entry("64", "pairwise"));
+  std::filesystem::create_symlink("file", path("link"));
+  EXPECT_EQ(read_tuning(path("file")).wish(key), "pairwise");
+  EXPECT_EQ(read_tuning(path("link")).wish(key), "pairwise");
+  EXPECT_EQ(read_tuning("").wish(key), "");
+  expect_words(path("missing"), "it cannot be read: No such file");
+}
+
+// Without a look at its kind the FIFO would keep the match for ever.
+TEST_F(TuningFile, WhatIsNoOrdinaryFileIsRefused) {
+  ASSERT_EQ(mkfifo(path("fifo").c_str(), 0600), 0);
+  for (const std::string& other : {folder_.string(), path("fifo"), std::string("/dev/null")})
+    expect_words(other, "it is no ordinary file");
+}
+
+TEST_F(TuningFile, ThatIsTooLargeIsRefused) {
+  std::ofstream(path("large")) << "{";
+  std::filesystem::resize_file(path("large"), std::uintmax_t{64} << 20);
+  expect_words(path("large"), "it has 67108864 bytes, and may have less than 64 MiB");
 }
 
 }  // namespace
