@@ -61,6 +61,7 @@ void dead_member(const Job& job) {
   require_success(PST_Stream_synchronize(lane.stream), "PST_Stream_synchronize");
   require(passed, "the stream has been released");
   require_kind(PST_Match(&second, MPI_STATUS_IGNORE), PST_ERROR_PEER_DEAD, "PST_Match");
+  require(told("rank 1 of MPI_COMM_WORLD has ended"), "the error names rank 1");
   require_success(PST_Request_free(&request), "PST_Request_free");
   require_success(PST_Request_free(&second), "PST_Request_free");
   content_and_gone();

@@ -184,7 +184,9 @@ std::optional<Error> Matcher::lost_with(int peer, const MatchedRequest& request)
         kind, [&] { return fmt::format("{} cannot be matched: {}", request.label(), why); });
   };
   if (peer >= 0 && letters_.dead(peer))
-    return cannot(ErrorKind::peer_dead, "the peer process has ended: see its output");
+    return cannot(
+        ErrorKind::peer_dead,
+        fmt::format("the process of rank {} of MPI_COMM_WORLD has ended: see its output", peer));
   if (peer >= 0 && letters_.mpi_fails(peer))
     return cannot(ErrorKind::mpi,
                   "MPI has failed to carry a letter to or from the peer; see the log");
