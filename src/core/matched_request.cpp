@@ -17,6 +17,10 @@ std::string rank_text(int rank) {
   return fmt::format("rank {}", rank);
 }
 
+std::string tag_text(int tag) {
+  return tag == any_tag ? "any" : std::to_string(tag);
+}
+
 const char* verb(RequestKind kind) {
   switch (kind) {
     case RequestKind::send:
@@ -53,9 +57,11 @@ std::string MatchedRequest::label_of(const MatchResult* result) const {
   const bool known = result != nullptr && is_receive();
   const int peer = known ? result->source : recording_.peer;
   const int tag = known ? result->tag : recording_.tag;
-  return fmt::format("{} {} (tag {}, {}, {} bytes)", verb(recording_.kind), rank_text(peer),
-                     tag == any_tag ? std::string("any") : std::to_string(tag), communicator,
-                     known ? result->bytes : recording_.bytes);
+  const char* const what = !recording_.channel ? verb(recording_.kind)
+                           : is_receive()      ? "channel from"
+                                               : "channel to";
+  return fmt::format("{} {} (tag {}, {}, {} bytes)", what, rank_text(peer), tag_text(tag),
+                     communicator, known ? result->bytes : recording_.bytes);
 }
 
 void MatchedRequest::take_match(const MatchResult& result, std::unique_ptr<transport::Plan> plan,

@@ -54,6 +54,7 @@ class MatchedRequest final : public StreamOperation {
   }
   void match_failed() noexcept;
   using StreamOperation::give_up_plan;
+  using StreamOperation::plan;  // of a channel, once it is matched
   using StreamOperation::release_plan;
   // Whether this process has ever matched one: until then MPI's calls need not look at their
   // requests.

@@ -69,6 +69,15 @@ class Queue final : public transport::Sink {
   void hold(std::size_t count, StreamOperation* const* operations) noexcept;
   void run_held(std::size_t count, StreamOperation* const* operations);
   void wait_outstanding();
+  // A piece of work of a room above, which keeps by itself what it has started: push(stream).
+  // Throws base::Error.
+  template <class Push>
+  void enqueue_work(Push&& push) {
+    raise();
+    flush_batch();
+    settled_ = false;
+    push(stream_);
+  }
   // Starts an operation once more, also where earlier starts have no wait yet. Its next wait ends
   // all of them.
   void trigger(StreamOperation& operation);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "core/channel.hpp"
 #include "core/collective.hpp"
 #include "group/communicator.hpp"
 #include "group/layout.hpp"
@@ -41,6 +42,7 @@ struct Recording {
   int peer_world = any_rank;  // rank in MPI_COMM_WORLD, or group::not_in_world
   int tag = any_tag;
   std::shared_ptr<const Collective> collective{};  // null: it is none, or none that can be matched
+  std::shared_ptr<const Channel> channel{};        // null: it is none
 
   bool is_send() const noexcept {
     return kind == RequestKind::send || kind == RequestKind::synchronous_send ||

@@ -106,6 +106,7 @@ void StreamOperation::let_go(void* operation) noexcept {
 
 void StreamOperation::close_plan() noexcept {
   has_left_ = true;
+  if (plan_->close_behind_own_streams(&let_go, this)) return;
   if (const auto stream = behind_all_uses()) return plan_->close(*stream, &let_go, this);
   plan_->close();
   let_go(this);

@@ -47,6 +47,7 @@ class EnginePlan final : public HostPlan {
   ~EnginePlan() override { engine_.release(end_); }
 
   void expect_start() override { engine_.expect_start(*end_); }
+  void note_freed() noexcept override { reason_ = base::ErrorKind::peer_freed; }
   transport::PairState pair_state(protocol::Epoch epoch) const noexcept override {
     return state_by(end_->closed_before(epoch));
   }

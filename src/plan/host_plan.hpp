@@ -32,6 +32,8 @@ class HostPlan : public transport::Plan {
   // failed (true), then polls until the wait has ended (true). Neither blocks.
   bool start_step(transport::Sink& sink) noexcept;
   bool poll_step(transport::Sink& sink) noexcept;
+  // What poison() then says to the peer: this half is freed, after no error.
+  virtual void note_freed() noexcept {}
   void poison() noexcept;  // this half serves no more, and tells the peer if it can be told
   bool poisoned() const noexcept { return poisoned_.load(std::memory_order_relaxed); }
 

@@ -36,6 +36,8 @@ struct Message {
   // The datatype; layout->contiguous() says whether buffer and bytes describe it all.
   std::shared_ptr<const group::Layout> layout;
   int peer = -1;  // world rank
+  // Used on streams of the host alone, whatever other streams the process has.
+  bool on_host_streams = false;
 
   // Null: the bytes lie without gaps, or MPI alone knows how; see layout->contiguous().
   std::shared_ptr<const Segments> segments() const { return layout ? layout->segments() : nullptr; }

@@ -46,6 +46,11 @@ class Plan : public Waiter {
   virtual void close(device::Stream& stream, void (*ended)(void*), void* argument) = 0;
   // Closes at once a plan that was never started on a stream.
   virtual void close() = 0;
+  // The same as the first, for a plan that knows by itself which streams it is used on. False: it
+  // does not, and nothing has been done.
+  virtual bool close_behind_own_streams(void (* /*ended*/)(void*), void* /*argument*/) noexcept {
+    return false;
+  }
   // As far as can be seen now, for start number `epoch`.
   virtual PairState pair_state(Epoch epoch) const noexcept = 0;
   // "peer (ring in shared memory)": the way its messages take, for the pair's log line.

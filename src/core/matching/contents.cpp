@@ -21,22 +21,48 @@ constexpr char overlap_text[] =
     "and the extent of what comes several times (MPI_Type_create_resized) not less than what it "
     "covers";
 
+// The units of both ends are the same, one by one.
+std::optional<Error> misfit_of_channels(const ChannelShape& send, int sender, int tag,
+                                        const ChannelShape& receive) {
+  if (send == receive) return std::nullopt;
+  if ((send.unit == 0) != (receive.unit == 0))
+    return Error(
+        ErrorKind::argument,
+        fmt::format("rank {} has handed {} with tag {} to match, this end is {}: a channel "
+                    "matches channels alone, so make both ends of one kind",
+                    sender, send.unit == 0 ? "a message" : "a channel", tag,
+                    receive.unit == 0 ? "a message" : "a channel"));
+  const auto text = [](const ChannelShape& shape) {
+    return fmt::format("{} elements of {} bytes in units of {}", shape.count, shape.element_bytes,
+                       shape.unit);
+  };
+  const bool in_capacity = send.count != receive.count &&
+                           send.element_bytes == receive.element_bytes && send.unit == receive.unit;
+  return Error(in_capacity ? ErrorKind::truncate : ErrorKind::argument,
+               fmt::format("the channel of rank {} with tag {} has {}, this end has {}: give both "
+                           "ends the same",
+                           sender, tag, text(send), text(receive)));
+}
+
 }  // namespace
 
 void write_contents(LetterWriter& letter, const Contents& contents) {
   letter.value(contents.bytes).bytes(contents.signature.to_bytes()).text(contents.refusal);
+  letter.value(contents.channel);
 }
 
 Contents read_contents(LetterReader& letter) {
   Contents contents{letter.value<std::size_t>()};
   contents.signature = datatype::Signature::from_bytes(letter.bytes());
   contents.refusal = letter.text();
+  contents.channel = letter.value<ChannelShape>();
   return contents;
 }
 
 Contents contents_of(const Recording& recording, bool with_signature) {
   Contents contents{recording.bytes};
   contents.refusal = recording.refusal;
+  if (recording.channel) contents.channel = recording.channel->shape();
   if (!recording.layout) return contents;
   const auto& segments = recording.layout->segments();
   try {
@@ -52,6 +78,8 @@ std::optional<Error> misfit(const Contents& send, int sender, int tag, const Con
     return Error(ErrorKind::argument, "the send cannot be matched: " + send.refusal);
   if (!receive.refusal.empty())
     return Error(ErrorKind::argument, "the receive cannot be matched: " + receive.refusal);
+  if (auto difference = misfit_of_channels(send.channel, sender, tag, receive.channel))
+    return difference;
   if (send.bytes > receive.bytes)
     return Error(
         ErrorKind::truncate,

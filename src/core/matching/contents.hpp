@@ -17,6 +17,7 @@ struct Contents {
   std::size_t bytes = 0;
   datatype::Signature signature = datatype::Signature::of_anything();
   std::string refusal{};  // why it can never be matched; empty: it can
+  ChannelShape channel{};
 };
 void write_contents(LetterWriter& letter, const Contents& contents);
 Contents read_contents(LetterReader& letter);

@@ -171,8 +171,11 @@ bool MatchReceiver::accept_next(Answered& answered) {
       }
       const auto offered = answered.offer.theirs.records.find(name);
       if (offered == answered.offer.theirs.records.end()) continue;  // the sender has said why
-      answered.acceptance =
-          entry.transport->accept(receive, answered.offer.message, offered->second);
+      const Message& send = answered.offer.message;
+      const auto& channel = request.recording().channel;
+      answered.acceptance = channel
+                                ? channel->accept(*entry.transport, receive, send, offered->second)
+                                : entry.transport->accept(receive, send, offered->second);
       answered.transport = name;
       return true;
     } catch (const std::exception& failure) {

@@ -16,6 +16,7 @@ using transport::Message;
 
 bool MatchReceiver::may_invite(const Receiving& receiving, const Envelope& key) const {
   if (!receiving.job->leaves || key.source == any_rank || key.tag == any_tag) return false;
+  if (receiving.request->recording().channel) return false;  // all its units need an answer
   const int sender = receiving.request->recording().peer_world;
   if (sender == self_ || letters_.gone(sender)) return false;
   if (revoking_.count(key) != 0) return false;  // what its sender makes of those, only it knows

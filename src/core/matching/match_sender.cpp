@@ -22,8 +22,9 @@ void MatchSender::post(MatchedRequest& request, const std::shared_ptr<MatchJob>&
     if (accept_invitation(request, job, *invitation, 0)) return;
   Sending sending{&request, job, {}, key};
   if (recording.refusal.empty())  // else the receiver, too, is to learn of it
-    sending.own = make_offers(transports_, message,
-                              [&](transport::Transport& each) { return each.offer(message); });
+    sending.own = make_offers(transports_, message, [&](transport::Transport& each) {
+      return recording.channel ? recording.channel->offer(each, message) : each.offer(message);
+    });
   // Sent also without any transport: the receiver must learn of it, or it would wait for ever.
   const Id id = ++last_id_;
   LetterWriter letter;

@@ -121,7 +121,8 @@ class Relayed final : public transport::Transport {
   // A process that has not loaded the driver has no stream of a GPU: then the host plan does it
   // alone.
   static bool concerns_us(const transport::Message& message) noexcept {
-    return message.memory == device::MemoryKind::cuda || device::gpu::driver_is_loaded();
+    return message.memory == device::MemoryKind::cuda ||
+           (!message.on_host_streams && device::gpu::driver_is_loaded());
   }
 
   const std::unique_ptr<transport::Transport> host_;

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Channels: as requests they are persistent receives from nobody, which MPI's calls may start and
+// wait for.
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "api/errors.hpp"
+#include "api/handles.hpp"
+#include "api/recorder.hpp"
+#include "channel/channel_end.hpp"
+#include "core/registry.hpp"
+#include "core/transports.hpp"
+#include "group/mpi_check.hpp"
+#include "group/mpi_communicator.hpp"
+#include "group/mpi_layout.hpp"
+
+using namespace penstock;
+using base::Error;
+using base::ErrorKind;
+using channel::ChannelEnd;
+using channel::Verb;
+
+namespace {
+
+struct ChannelArguments {
+  void* buffer;
+  MPI_Count count;
+  MPI_Datatype datatype;
+  MPI_Count unit;
+  int peer;
+  int tag;
+  MPI_Comm comm;
+};
+
+core::ChannelShape shape_of(const ChannelArguments& arguments) {
+  constexpr std::uint64_t default_unit_bytes = 128;
+  if (arguments.count < 0)
+    throw Error(ErrorKind::argument,
+                fmt::format("the count of elements is negative: {}", arguments.count));
+  if (arguments.unit < 0)
+    throw Error(ErrorKind::argument, fmt::format("the unit is negative: {}", arguments.unit));
+  int size = 0;
+  group::check_mpi(PMPI_Type_size(arguments.datatype, &size), "MPI_Type_size");
+  if (size <= 0) throw Error(ErrorKind::argument, "the datatype has no bytes");
+  core::ChannelShape shape;
+  shape.element_bytes = static_cast<std::uint64_t>(size);
+  shape.count = static_cast<std::uint64_t>(arguments.count);
+  shape.unit = static_cast<std::uint64_t>(arguments.unit);
+  if (shape.unit == 0)
+    shape.unit = (default_unit_bytes + shape.element_bytes - 1) / shape.element_bytes;
+  return shape;
+}
+
+// MPI's own checks of the envelope and of the datatype.
+void require_valid(bool sends, const ChannelArguments& of, const char* call) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  group::check_mpi(
+      sends ? PMPI_Send_init(nullptr, 0, of.datatype, of.peer, of.tag, of.comm, &request)
+            : PMPI_Recv_init(nullptr, 0, of.datatype, of.peer, of.tag, of.comm, &request),
+      call);
+  PMPI_Request_free(&request);
+}
+
+std::shared_ptr<std::byte> allocate(core::Library& library, std::size_t bytes) {
+  auto& memory = library.transports().peer().memory();
+  return {static_cast<std::byte*>(memory.allocate(bytes)), [](std::byte* allocated) {
+            // At the end of the library the memory stays, as that of PST_Alloc_mem.
+            if (core::Library* const now = core::Library::get())
+              now->transports().peer().memory().free(allocated);
+          }};
+}
+
+void describe_peer(core::Recording& recording, const ChannelArguments& arguments) {
+  recording.communicator = group::communicator_of(arguments.comm);
+  recording.peer = arguments.peer == MPI_PROC_NULL    ? core::null_rank
+                   : arguments.peer == MPI_ANY_SOURCE ? core::any_rank
+                                                      : arguments.peer;
+  recording.peer_world = recording.peer < 0
+                             ? recording.peer
+                             : group::world_rank(*recording.communicator, recording.peer);
+  recording.tag = arguments.tag == MPI_ANY_TAG ? core::any_tag : arguments.tag;
+}
+
+core::Recording describe(core::Library& library, bool sends, const char* call,
+                         const ChannelArguments& arguments) {
+  const core::ChannelShape shape = shape_of(arguments);
+  auto layout = std::make_shared<group::MpiLayout>(arguments.datatype, arguments.count);
+  core::Recording recording;
+  recording.kind = sends ? core::RequestKind::send : core::RequestKind::receive;
+  recording.call = call;
+  recording.bytes = layout->bytes();
+  recording.refusal = layout->refusal();
+  if (recording.refusal.empty() && (!layout->contiguous() || layout->lowest() != 0))
+    throw Error(ErrorKind::unsupported,
+                "the datatype has gaps: a channel is of elements that lie side by side");
+  std::shared_ptr<std::byte> memory;
+  if (sends && arguments.count > 0) api::require_pointer(arguments.buffer, "buf");
+  if (!sends && !arguments.buffer) memory = allocate(library, recording.bytes);
+  recording.buffer = memory ? memory.get() : arguments.buffer;
+  recording.layout = std::move(layout);
+  describe_peer(recording, arguments);
+  recording.channel =
+      std::make_shared<ChannelEnd>(shape, sends, std::move(memory), library.settings().check);
+  return recording;
+}
+
+int init(bool sends, const char* call, const ChannelArguments& arguments, MPI_Request* channel) {
+  return api::guard([&](core::Library& library) {
+    api::require_pointer(channel, "channel");
+    require_valid(sends, arguments, call);
+    core::Recording recording = describe(library, sends, call, arguments);
+    MPI_Request made = MPI_REQUEST_NULL;
+    group::check_mpi(PMPI_Recv_init(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, arguments.comm, &made),
+                     call);
+    try {
+      core::Registry::get().record(group::handle_bits(made), std::move(recording));
+    } catch (...) {
+      PMPI_Request_free(&made);
+      throw;
+    }
+    *channel = made;
+  });
+}
+
+// The channel that a request is, with the request.
+std::pair<const ChannelEnd&, core::MatchedRequest&> channel_of(MPI_Request handle) {
+  core::MatchedRequest& request = api::request_of(handle);
+  const auto& recorded = request.recording().channel;
+  if (!recorded)
+    throw core::RequestError(request, ErrorKind::argument,
+                             " is no channel: make one with PST_Channel_send_init or "
+                             "PST_Channel_recv_init");
+  return {static_cast<const ChannelEnd&>(*recorded), request};
+}
+
+int enqueue(Verb verb, PST_Queue queue, MPI_Request handle, MPI_Count offset, MPI_Count count) {
+  return api::guard_any_thread([&](core::Library& library) {
+    core::Queue& target = api::queue_of(library, queue);
+    const auto [channel, request] = channel_of(handle);
+    channel.enqueue(verb, request, target, offset, count);
+  });
+}
+
+}  // namespace
+
+int PST_Channel_send_init(const void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Count unit,
+                          int dest, int tag, MPI_Comm comm, MPI_Info, MPI_Request* channel) {
+  return init(true, "PST_Channel_send_init",
+              {const_cast<void*>(buf), count, datatype, unit, dest, tag, comm}, channel);
+}
+
+int PST_Channel_recv_init(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Count unit,
+                          int source, int tag, MPI_Comm comm, MPI_Info, MPI_Request* channel) {
+  return init(false, "PST_Channel_recv_init", {buf, count, datatype, unit, source, tag, comm},
+              channel);
+}
+
+int PST_Channel_buffer(MPI_Request channel, void* bufptr) {
+  return api::guard_any_thread([&](core::Library&) {
+    api::require_pointer(bufptr, "bufptr");
+    *static_cast<void**>(bufptr) = channel_of(channel).second.recording().buffer;
+  });
+}
+
+int PST_Channel_put(PST_Queue queue, MPI_Request channel, MPI_Count offset, MPI_Count count) {
+  return enqueue(Verb::put, queue, channel, offset, count);
+}
+
+int PST_Channel_put_wait(PST_Queue queue, MPI_Request channel, MPI_Count offset, MPI_Count count) {
+  return enqueue(Verb::put_wait, queue, channel, offset, count);
+}
+
+int PST_Channel_wait(PST_Queue queue, MPI_Request channel, MPI_Count offset, MPI_Count count) {
+  return enqueue(Verb::wait, queue, channel, offset, count);
+}
+
+int PST_Channel_release(PST_Queue queue, MPI_Request channel, MPI_Count offset, MPI_Count count) {
+  return enqueue(Verb::release, queue, channel, offset, count);
+}
+
+int PST_Channel_test(MPI_Request handle, MPI_Count offset, MPI_Count count, int* flag) {
+  return api::guard_any_thread([&](core::Library&) {
+    api::require_pointer(flag, "flag");
+    const auto [channel, request] = channel_of(handle);
+    *flag = channel.test(request, offset, count) ? 1 : 0;
+  });
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "channel/channel_end.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+
+#include "channel/cells.hpp"
+#include "core/matched_request.hpp"
+#include "core/request_error.hpp"
+
+namespace penstock::channel {
+
+using base::Error;
+using base::ErrorKind;
+using transport::Message;
+
+namespace {
+
+const char* name_of(Verb verb) noexcept {
+  switch (verb) {
+    case Verb::put:
+      return "PST_Channel_put";
+    case Verb::put_wait:
+      return "PST_Channel_put_wait";
+    case Verb::wait:
+      return "PST_Channel_wait";
+    case Verb::release:
+      break;
+  }
+  return "PST_Channel_release";
+}
+
+bool of_sender(Verb verb) noexcept {
+  return verb == Verb::put || verb == Verb::put_wait;
+}
+
+}  // namespace
+
+ChannelEnd::ChannelEnd(const core::ChannelShape& shape, bool sends,
+                       std::shared_ptr<std::byte> memory, bool check)
+    : grid_(shape),
+      sends_(sends),
+      memory_(std::move(memory)),
+      in_use_(check && grid_.units() <= most_cells ? grid_.units() : 0) {}
+
+// ---- The match
+
+void ChannelEnd::require_served(const Message& ours) const {
+  if (ours.memory != transport::MemoryKind::host)
+    throw Error(ErrorKind::unsupported, "channels in memory of a GPU are not served");
+  if (grid_.units() > most_cells)
+    throw Error(ErrorKind::unsupported,
+                fmt::format("the channel has {} units, of which {} are served: give both ends a "
+                            "larger unit",
+                            grid_.units(), most_cells));
+}
+
+Message ChannelEnd::cell_of(const Message& channel, std::uint64_t unit) const {
+  Message cell = channel;
+  if (cell.buffer) cell.buffer = static_cast<std::byte*>(cell.buffer) + grid_.first_byte(unit);
+  cell.bytes = grid_.bytes(unit);
+  cell.layout = nullptr;
+  cell.on_host_streams = true;
+  return cell;
+}
+
+std::unique_ptr<transport::Offer> ChannelEnd::offer(transport::Transport& by,
+                                                    const Message& send) const {
+  require_served(send);
+  auto cells = std::make_unique<CellsOffer>(grid_);
+  for (std::uint64_t unit = 0; unit < grid_.units(); ++unit)
+    cells->add(by.offer(cell_of(send, unit)));
+  return cells;
+}
+
+std::unique_ptr<transport::Acceptance> ChannelEnd::accept(transport::Transport& by,
+                                                          const Message& receive,
+                                                          const Message& send,
+                                                          std::span<const std::byte> offer) const {
+  require_served(receive);
+  auto cells = std::make_unique<CellsAcceptance>(grid_);
+  CellRecords records(offer);
+  for (std::uint64_t unit = 0; unit < grid_.units(); ++unit)
+    cells->add(by.accept(cell_of(receive, unit), cell_of(send, unit), records.next()));
+  return cells;
+}
+
+// ---- Calls
+
+void ChannelEnd::require_side(const core::MatchedRequest& request, bool sends,
+                              const char* call) const {
+  if (!request.matched())
+    throw core::RequestError(request, ErrorKind::not_matched, core::not_matched_text);
+  if (sends == sends_) return;
+  throw core::RequestError(
+      request, ErrorKind::argument,
+      fmt::format(": {} is for the {} of a channel", call, sends ? "sender" : "receiver"));
+}
+
+void ChannelEnd::enqueue(Verb verb, core::MatchedRequest& request, core::Queue& queue,
+                         std::int64_t offset, std::int64_t count) const {
+  require_side(request, of_sender(verb), name_of(verb));
+  Units units;
+  auto* const plan = static_cast<CellPlan*>(request.plan());
+  try {
+    units = grid_.cut(offset, count);
+    if (plan) plan->check(queue.stream());
+    if (!in_use_.empty()) refuse_misuse(verb, units);
+  } catch (const Error& error) {
+    throw core::RequestError(request, error.kind(),
+                             fmt::format(": {}: {}", name_of(verb), error.text()));
+  }
+  queue.raise();
+  if (!plan || units.count == 0) return;  // to or from MPI_PROC_NULL
+  queue.enqueue_work([&](const std::shared_ptr<device::Stream>& stream) {
+    plan->enqueue(verb, units, stream, queue);
+  });
+  if (!in_use_.empty()) this->count(verb, units);
+}
+
+bool ChannelEnd::test(const core::MatchedRequest& request, std::int64_t offset,
+                      std::int64_t count) const {
+  require_side(request, false, "PST_Channel_test");
+  auto* const plan = static_cast<CellPlan*>(request.plan());
+  try {
+    const Units units = grid_.cut(offset, count);
+    return !plan || plan->test(units);
+  } catch (const Error& error) {
+    throw core::RequestError(request, error.kind(),
+                             fmt::format(": PST_Channel_test: {}", error.text()));
+  }
+}
+
+void ChannelEnd::refuse_misuse(Verb verb, Units units) const {
+  if (verb == Verb::put_wait) return;
+  const bool wanted = verb == Verb::release;
+  for (std::uint32_t unit = units.first; unit < units.first + units.count; ++unit) {
+    if (in_use_[unit].load(std::memory_order_relaxed) == wanted) continue;
+    if (verb == Verb::release)
+      throw Error(ErrorKind::not_started, grid_.text(unit) + " has no PST_Channel_wait before");
+    throw Error(ErrorKind::already_started,
+                grid_.text(unit) + (verb == Verb::put
+                                        ? " was put before, and has no PST_Channel_put_wait since"
+                                        : " was waited for, and has no PST_Channel_release since"));
+  }
+}
+
+void ChannelEnd::count(Verb verb, Units units) const noexcept {
+  for (std::uint32_t unit = units.first; unit < units.first + units.count; ++unit)
+    in_use_[unit].store(verb == Verb::put || verb == Verb::wait, std::memory_order_relaxed);
+}
+
+}  // namespace penstock::channel

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// One end of a channel as the program has made it: its units, its buffer, how it is matched, and
+// what of it the program has been seen to do.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "channel/cell_plan.hpp"
+#include "channel/grid.hpp"
+#include "core/channel.hpp"
+#include "core/queue.hpp"
+
+namespace penstock::core {
+class MatchedRequest;
+}
+
+namespace penstock::channel {
+
+class ChannelEnd final : public core::Channel {
+ public:
+  // A pair of standard requests for each unit: more of them are not made.
+  static constexpr std::uint64_t most_cells = 1024;
+
+  // `memory`: the library's, that goes with the channel, or null. `check`: calls are compared with
+  // those before, where the program makes them.
+  ChannelEnd(const core::ChannelShape& shape, bool sends, std::shared_ptr<std::byte> memory,
+             bool check);
+
+  core::ChannelShape shape() const noexcept override { return grid_.shape(); }
+  std::unique_ptr<transport::Offer> offer(transport::Transport& by,
+                                          const transport::Message& send) const override;
+  std::unique_ptr<transport::Acceptance> accept(transport::Transport& by,
+                                                const transport::Message& receive,
+                                                const transport::Message& send,
+                                                std::span<const std::byte> offer) const override;
+
+  // Throw base::Error, before anything is enqueued. `request` is the one that this is the channel
+  // of.
+  void enqueue(Verb verb, core::MatchedRequest& request, core::Queue& queue, std::int64_t offset,
+               std::int64_t count) const;
+  bool test(const core::MatchedRequest& request, std::int64_t offset, std::int64_t count) const;
+
+ private:
+  transport::Message cell_of(const transport::Message& channel, std::uint64_t unit) const;
+  void require_served(const transport::Message& ours) const;
+  void require_side(const core::MatchedRequest& request, bool sends, const char* call) const;
+  void refuse_misuse(Verb verb, Units units) const;
+  void count(Verb verb, Units units) const noexcept;
+
+  const Grid grid_;
+  const bool sends_;
+  const std::shared_ptr<std::byte> memory_;
+  // Of each unit, where calls are checked: whether it has been put, or waited for, and not been
+  // waited for, or released, since.
+  mutable std::vector<std::atomic<bool>> in_use_;
+};
+
+}  // namespace penstock::channel

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+// Channels: what is refused, on which end, and what is left behind a failure.
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "conformance/channel.hpp"
+
+namespace penstock::test {
+namespace {
+
+bool calls_are_checked() {
+  const char* const check = std::getenv("PENSTOCK_CHECK");
+  return check != nullptr && std::string(check) == "1";
+}
+
+int send_init(const void* buffer, MPI_Count count, MPI_Datatype type, MPI_Count unit,
+              MPI_Request* channel, int tag = 0, int peer = partner()) {
+  return PST_Channel_send_init(buffer, count, type, unit, peer, tag, MPI_COMM_WORLD, MPI_INFO_NULL,
+                               channel);
+}
+int recv_init(void* buffer, MPI_Count count, MPI_Datatype type, MPI_Count unit,
+              MPI_Request* channel, int tag = 0, int peer = partner()) {
+  return PST_Channel_recv_init(buffer, count, type, unit, peer, tag, MPI_COMM_WORLD, MPI_INFO_NULL,
+                               channel);
+}
+
+// ---- Making one
+
+TEST(ChannelErrors, OfTheInitCalls) {
+  std::array<Element, 4> elements{};
+  MPI_Request channel = MPI_REQUEST_NULL;
+  EXPECT_PST_KIND(send_init(elements.data(), 4, MPI_UINT64_T, 1, nullptr), PST_ERROR_ARGUMENT);
+  EXPECT_PST_KIND(send_init(nullptr, 4, MPI_UINT64_T, 1, &channel), PST_ERROR_ARGUMENT);
+  EXPECT_PST_KIND(send_init(elements.data(), -1, MPI_UINT64_T, 1, &channel), PST_ERROR_ARGUMENT);
+  EXPECT_PST_KIND(recv_init(elements.data(), 4, MPI_UINT64_T, -2, &channel), PST_ERROR_ARGUMENT);
+  MPI_Datatype gaps = MPI_DATATYPE_NULL;
+  MPI_Type_vector(2, 1, 2, MPI_INT, &gaps);
+  MPI_Type_commit(&gaps);
+  EXPECT_PST_KIND(send_init(elements.data(), 1, gaps, 1, &channel), PST_ERROR_UNSUPPORTED);
+  MPI_Type_free(&gaps);
+  EXPECT_EQ(channel, MPI_REQUEST_NULL);
+}
+
+TEST(ChannelErrors, NoChannelNoCall) {
+  Lane lane;
+  MPI_Request message = MPI_REQUEST_NULL;
+  int value = 0, flag = 0;
+  void* buffer = nullptr;
+  MPI_Send_init(&value, 1, MPI_INT, rank(), 0, MPI_COMM_WORLD, &message);
+  EXPECT_PST_KIND(PST_Channel_put(lane.queue(), message, 0, 1), PST_ERROR_ARGUMENT);
+  EXPECT_PST_KIND(PST_Channel_test(message, 0, 1, &flag), PST_ERROR_ARGUMENT);
+  EXPECT_PST_KIND(PST_Channel_buffer(message, &buffer), PST_ERROR_ARGUMENT);
+  EXPECT_PST_KIND(PST_Channel_wait(lane.queue(), MPI_REQUEST_NULL, 0, 1), PST_ERROR_REQUEST);
+  EXPECT_PST_KIND(PST_Channel_put(PST_QUEUE_NULL, message, 0, 1), PST_ERROR_QUEUE);
+  PST_Request_free(&message);
+}
+
+TEST(ChannelErrors, NotMatchedYet) {
+  Lane lane;
+  Element element = 0;
+  MPI_Request channel = MPI_REQUEST_NULL;
+  ASSERT_PST(send_init(&element, 1, MPI_UINT64_T, 1, &channel));
+  EXPECT_PST_KIND(PST_Channel_put(lane.queue(), channel, 0, 1), PST_ERROR_NOT_MATCHED);
+  EXPECT_PST(PST_Request_free(&channel));
+}
+
+// To nobody: every call is right, and nothing happens.
+TEST(ChannelErrors, ToNobody) {
+  Lane lane;
+  std::array<Element, 2> elements{1, 2};
+  std::array<MPI_Request, 2> ends{};
+  ASSERT_PST(send_init(elements.data(), 2, MPI_UINT64_T, 1, &ends[0], 0, MPI_PROC_NULL));
+  ASSERT_PST(recv_init(elements.data(), 2, MPI_UINT64_T, 1, &ends[1], 0, MPI_PROC_NULL));
+  ASSERT_PST(PST_Matchall(2, ends.data(), MPI_STATUSES_IGNORE));
+  int flag = 0;
+  EXPECT_PST(PST_Channel_put(lane.queue(), ends[0], 0, 2));
+  EXPECT_PST(PST_Channel_put_wait(lane.queue(), ends[0], 0, 2));
+  EXPECT_PST(PST_Channel_wait(lane.queue(), ends[1], 0, 2));
+  EXPECT_PST(PST_Channel_test(ends[1], 0, 2, &flag));
+  EXPECT_EQ(flag, 1);
+  EXPECT_PST_KIND(PST_Channel_put(lane.queue(), ends[0], 1, 2), PST_ERROR_ARGUMENT);
+  lane.finish();
+  for (MPI_Request& end : ends) EXPECT_PST(PST_Request_free(&end));
+}
+
+// ---- The match
+
+// Both ends, on one rank or two, are refused alike.
+void expect_refused(PST_Error kind, const std::array<MPI_Request, 2>& ends) {
+  for (MPI_Request end : ends)
+    if (end != MPI_REQUEST_NULL && size() > 1) {
+      EXPECT_PST_KIND(PST_Match(&end, MPI_STATUS_IGNORE), kind);
+      EXPECT_PST(PST_Request_free(&end));
+    }
+  if (size() > 1) return;
+  std::array<MPI_Request, 2> both = ends;
+  EXPECT_PST_KIND(PST_Matchall(2, both.data(), MPI_STATUSES_IGNORE), kind);
+  for (MPI_Request& end : both) {
+    int matched = 1;
+    EXPECT_PST(PST_Is_matched(end, &matched));
+    EXPECT_EQ(matched, 0);
+    EXPECT_PST(PST_Request_free(&end));
+  }
+}
+
+bool has_sender() {
+  return rank() % 2 == 0;
+}
+bool has_receiver() {
+  return rank() % 2 == 1 || partner() == rank();
+}
+
+void expect_misfit(PST_Error kind, MPI_Count sent, MPI_Datatype sent_type, MPI_Count sent_unit,
+                   MPI_Count count, MPI_Datatype type, MPI_Count unit) {
+  std::array<Element, 64> elements{};
+  std::array<MPI_Request, 2> ends{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  if (has_sender()) EXPECT_PST(send_init(elements.data(), sent, sent_type, sent_unit, &ends[0]));
+  if (has_receiver()) EXPECT_PST(recv_init(elements.data(), count, type, unit, &ends[1]));
+  expect_refused(kind, ends);
+}
+
+TEST(ChannelErrors, EndsThatDoNotFit) {
+  if (size() == 3) return;  // a last rank by itself has both ends, the others one
+  expect_misfit(PST_ERROR_TRUNCATE, 16, MPI_UINT64_T, 2, 12, MPI_UINT64_T, 2);
+  expect_misfit(PST_ERROR_TRUNCATE, 12, MPI_UINT64_T, 2, 16, MPI_UINT64_T, 2);
+  expect_misfit(PST_ERROR_ARGUMENT, 16, MPI_UINT64_T, 2, 16, MPI_UINT64_T, 4);
+  expect_misfit(PST_ERROR_ARGUMENT, 16, MPI_UINT64_T, 2, 32, MPI_INT, 2);
+  expect_misfit(PST_ERROR_ARGUMENT, 16, MPI_UINT64_T, 2, 16, MPI_INT, 2);
+}
+
+TEST(ChannelErrors, AChannelAndAMessage) {
+  if (size() == 3) return;
+  std::array<Element, 4> elements{};
+  for (const bool sends : {true, false}) {
+    std::array<MPI_Request, 2> ends{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    if (has_sender() && sends) EXPECT_PST(send_init(elements.data(), 4, MPI_UINT64_T, 1, &ends[0]));
+    if (has_sender() && !sends)
+      EXPECT_PST(
+          PST_Send_init(elements.data(), 4, MPI_UINT64_T, partner(), 0, MPI_COMM_WORLD, &ends[0]));
+    if (has_receiver() && !sends)
+      EXPECT_PST(recv_init(elements.data(), 4, MPI_UINT64_T, 1, &ends[1]));
+    if (has_receiver() && sends)
+      EXPECT_PST(
+          PST_Recv_init(elements.data(), 4, MPI_UINT64_T, partner(), 0, MPI_COMM_WORLD, &ends[1]));
+    expect_refused(PST_ERROR_ARGUMENT, ends);
+  }
+}
+
+TEST(ChannelErrors, MoreUnitsThanAreServed) {
+  if (size() == 3) return;
+  std::vector<std::byte> bytes(2000);
+  std::array<MPI_Request, 2> ends{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  if (has_sender()) EXPECT_PST(send_init(bytes.data(), 1025, MPI_BYTE, 1, &ends[0]));
+  if (has_receiver()) EXPECT_PST(recv_init(bytes.data(), 1025, MPI_BYTE, 1, &ends[1]));
+  expect_refused(PST_ERROR_UNSUPPORTED, ends);
+}
+
+TEST(ChannelErrors, AnySourceAnyTagAndTheLibrarysBuffer) {
+  std::array<MPI_Request, 2> ends{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  std::vector<int> out(300, 42);
+  if (has_sender()) ASSERT_PST(send_init(out.data(), 300, MPI_INT, 0, &ends[0], 9));
+  if (has_receiver())
+    ASSERT_PST(recv_init(nullptr, 300, MPI_INT, 32, &ends[1], MPI_ANY_TAG, MPI_ANY_SOURCE));
+  meet();
+  std::array<MPI_Status, 2> statuses{};
+  std::vector<MPI_Request> there;
+  for (MPI_Request end : ends)
+    if (end != MPI_REQUEST_NULL) there.push_back(end);
+  ASSERT_PST(PST_Matchall(static_cast<int>(there.size()), there.data(), statuses.data()));
+  Lane lane;
+  if (has_sender()) {
+    EXPECT_PST(PST_Channel_put(lane.queue(), ends[0], 0, 300));
+    EXPECT_PST(PST_Channel_put_wait(lane.queue(), ends[0], 0, 300));
+  }
+  if (has_receiver()) {
+    EXPECT_EQ(statuses[there.size() - 1].MPI_TAG, 9);
+    void* buffer = nullptr;
+    EXPECT_PST(PST_Channel_buffer(ends[1], &buffer));
+    EXPECT_PST(PST_Channel_wait(lane.queue(), ends[1], 0, 300));
+    lane.finish();
+    const int* const in = static_cast<const int*>(buffer);
+    EXPECT_EQ(std::count(in, in + 300, 42), 300);
+  }
+  lane.finish();
+  for (MPI_Request& end : there) EXPECT_PST(PST_Request_free(&end));
+  meet();
+}
+
+// ---- Calls
+
+TEST(ChannelErrors, RangesAndEnds) {
+  TestChannel channel(22, 4);
+  {
+    Lane lane;
+    const PST_Queue queue = lane.queue();
+    if (channel.sends()) {
+      const MPI_Request end = channel.sender();
+      EXPECT_PST_KIND(PST_Channel_put(queue, end, -4, 4), PST_ERROR_ARGUMENT);
+      EXPECT_PST_KIND(PST_Channel_put(queue, end, 0, -4), PST_ERROR_ARGUMENT);
+      EXPECT_PST_KIND(PST_Channel_put(queue, end, 2, 4), PST_ERROR_ARGUMENT);
+      EXPECT_PST_KIND(PST_Channel_put(queue, end, 4, 3), PST_ERROR_ARGUMENT);
+      EXPECT_PST_KIND(PST_Channel_put(queue, end, 20, 4), PST_ERROR_ARGUMENT);
+      EXPECT_PST_KIND(PST_Channel_put(queue, end, 24, 0), PST_ERROR_ARGUMENT);
+      EXPECT_PST_KIND(PST_Channel_put_wait(queue, end, 0, 21), PST_ERROR_ARGUMENT);
+      EXPECT_PST_KIND(PST_Channel_wait(queue, end, 0, 4), PST_ERROR_ARGUMENT);
+      EXPECT_PST_KIND(PST_Channel_release(queue, end, 0, 4), PST_ERROR_ARGUMENT);
+      MPI_Request started = end;
+      EXPECT_PST_KIND(PST_Enqueue_start(queue, &started), PST_ERROR_UNSUPPORTED);
+      EXPECT_NE(last_error().find("PST_Channel_put"), std::string::npos) << last_error();
+      EXPECT_PST(PST_Channel_put(queue, end, 0, 0));
+      EXPECT_PST(PST_Channel_put_wait(queue, end, 0, 22));  // of nothing
+    }
+    if (channel.receives()) {
+      const MPI_Request end = channel.receiver();
+      int flag = 0;
+      EXPECT_PST_KIND(PST_Channel_put(queue, end, 0, 4), PST_ERROR_ARGUMENT);
+      EXPECT_PST_KIND(PST_Channel_wait(queue, end, 1, 4), PST_ERROR_ARGUMENT);
+      EXPECT_PST_KIND(PST_Channel_test(end, 0, 3, &flag), PST_ERROR_ARGUMENT);
+      EXPECT_PST_KIND(PST_Channel_test(end, 0, 4, nullptr), PST_ERROR_ARGUMENT);
+      EXPECT_PST_KIND(PST_Channel_buffer(end, nullptr), PST_ERROR_ARGUMENT);
+    }
+    lane.finish();
+  }
+  // Nothing of that was enqueued.
+  Lane lane;
+  channel.put(lane, 20, 2);
+  channel.put_wait(lane, 20, 2);
+  channel.wait(lane, 20, 2);
+  lane.finish();
+  channel.expect_good(2);
+}
+
+// What breaks the order of the verbs is an error of the call where calls are checked, and else of
+// the queue, and the channel is given up.
+template <class Misuse>
+void expect_misuse(PST_Error kind, bool of_sender, Misuse misuse) {
+  TestChannel channel(4, 1);
+  if (of_sender ? channel.sends() : channel.receives()) {
+    BrokenLane lane;
+    if (calls_are_checked()) {
+      EXPECT_PST_KIND(misuse(channel, lane), kind);
+      EXPECT_PST(PST_Queue_wait(lane.queue()));
+    } else {
+      EXPECT_PST(misuse(channel, lane));
+      EXPECT_PST_KIND(PST_Queue_wait(lane.queue()), kind);
+      const MPI_Request end = of_sender ? channel.sender() : channel.receiver();
+      BrokenLane other;
+      EXPECT_PST_KIND(of_sender ? PST_Channel_put(other.queue(), end, 3, 1)
+                                : PST_Channel_wait(other.queue(), end, 3, 1),
+                      PST_ERROR_TRANSPORT);
+    }
+  }
+  meet();
+}
+
+TEST(ChannelErrors, PutOverAPut) {
+  expect_misuse(PST_ERROR_ALREADY_STARTED, true, [](TestChannel& channel, Lane& lane) {
+    EXPECT_PST(PST_Channel_put(lane.queue(), channel.sender(), 1, 2));
+    return PST_Channel_put(lane.queue(), channel.sender(), 0, 2);
+  });
+}
+
+TEST(ChannelErrors, ReleaseOfWhatWasNotWaitedFor) {
+  expect_misuse(PST_ERROR_NOT_STARTED, false, [](TestChannel& channel, Lane& lane) {
+    return PST_Channel_release(lane.queue(), channel.receiver(), 0, 2);
+  });
+}
+
+TEST(ChannelErrors, ASecondWaitWithoutARelease) {
+  TestChannel channel(4, 1);
+  Lane sends;
+  channel.put(sends, 0, 4);
+  channel.put_wait(sends, 0, 4);
+  if (channel.receives()) {
+    BrokenLane lane;
+    EXPECT_PST(PST_Channel_wait(lane.queue(), channel.receiver(), 1, 2));
+    const int code = PST_Channel_wait(lane.queue(), channel.receiver(), 0, 2);
+    if (calls_are_checked())
+      EXPECT_PST_KIND(code, PST_ERROR_ALREADY_STARTED);
+    else
+      EXPECT_PST_KIND(PST_Queue_wait(lane.queue()), PST_ERROR_ALREADY_STARTED);
+  }
+  sends.finish();
+  meet();
+}
+
+// ---- Ends that are gone
+
+// The last release finds a sender that has put all that it had.
+TEST(ChannelErrors, ASenderThatIsDone) {
+  for (const std::size_t unit : {std::size_t{2}, std::size_t{30000}}) {
+    TestChannel channel(2 * unit, unit);
+    Lane sends, receives;
+    for (int message = 0; message < 2; ++message) {
+      channel.put(sends, 0, 2 * unit);
+      channel.put_wait(sends, 0, 2 * unit);
+      channel.wait(receives, 0, 2 * unit);
+      if (message == 0) channel.release(receives, 0, 2 * unit);
+    }
+    if (channel.sends()) sends.finish();
+    if (partner() != rank() && channel.sends()) channel.free();
+    meet();
+    channel.release(receives, 0, 2 * unit);
+    receives.finish();
+    channel.expect_good(4 * unit);
+  }
+}
+
+TEST(ChannelErrors, AReceiverThatIsFreed) {
+  if (size() != 2) return;
+  for (const std::size_t unit : {std::size_t{2}, std::size_t{30000}}) {
+    TestChannel channel(2 * unit, unit);
+    if (channel.receives()) channel.free();
+    meet();
+    if (channel.sends()) {
+      BrokenLane lane;
+      int code =
+          PST_Channel_put(lane.queue(), channel.sender(), 0, static_cast<MPI_Count>(2 * unit));
+      if (code == MPI_SUCCESS)
+        code = PST_Channel_put_wait(lane.queue(), channel.sender(), 0,
+                                    static_cast<MPI_Count>(2 * unit));
+      if (code == MPI_SUCCESS) code = PST_Queue_wait(lane.queue());
+      EXPECT_PST_KIND(code, PST_ERROR_PEER_FREED);
+    }
+    meet();
+  }
+}
+
+TEST(ChannelErrors, ASenderThatIsFreed) {
+  if (size() != 2) return;
+  TestChannel channel(4, 1);
+  Lane sends;
+  channel.put(sends, 1, 1);
+  channel.put_wait(sends, 1, 1);
+  sends.finish();
+  if (channel.sends()) channel.free();
+  if (channel.receives()) {
+    BrokenLane lane;
+    EXPECT_PST(PST_Channel_wait(lane.queue(), channel.receiver(), 1, 1));
+    EXPECT_PST(PST_Queue_wait(lane.queue()));  // what had been sent is here
+    int code = PST_Channel_wait(lane.queue(), channel.receiver(), 2, 1);
+    if (code == MPI_SUCCESS) code = PST_Queue_wait(lane.queue());
+    EXPECT_PST_KIND(code, PST_ERROR_PEER_FREED);
+    EXPECT_NE(last_error().find("unit 2 (elements 2 to 2)"), std::string::npos) << last_error();
+  }
+  meet();
+}
+
+}  // namespace
+}  // namespace penstock::test
