@@ -90,7 +90,8 @@ CellPlan::~CellPlan() {
     delete std::exchange(each, each->next);
 }
 
-void CellPlan::start_receives() noexcept {
+void CellPlan::matched() noexcept {
+  if (sends_) return;
   for (const auto& cell : cells_) cell->start();
 }
 

@@ -30,9 +30,6 @@ class CellPlan final : public transport::Plan {
   const Grid& grid() const noexcept { return grid_; }
   // At the match: the cells in their order. They are room enough made by the constructor.
   void add(std::unique_ptr<Cell> cell) noexcept { cells_.push_back(std::move(cell)); }
-  // The first put of a unit needs no release.
-  void start_receives() noexcept;
-
   // Throws Error: the stream is not the host's, or the channel has been given up.
   void check(const device::Stream& stream) const;
   // check() has passed. Throws Error(resources).
@@ -55,6 +52,8 @@ class CellPlan final : public transport::Plan {
   }
   std::string path() const override;
   void set_label(std::string label) override;
+  // The first put of a unit needs no release: the receives are started.
+  void matched() noexcept override;
   std::string describe() const override { return "a channel"; }
   void cancel_wait(const base::Error& error) noexcept override;
 

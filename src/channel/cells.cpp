@@ -93,7 +93,6 @@ std::unique_ptr<transport::Plan> CellsAcceptance::confirm() {
     plan_->close();
     throw;
   }
-  plan_->start_receives();
   return std::move(plan_);
 }
 

@@ -73,6 +73,7 @@ void MatchedRequest::take_match(const MatchResult& result, std::unique_ptr<trans
   if (!this->plan()) return;
   this->plan()->set_label(label_of(&result_));
   this->plan()->set_traced(traced_message());
+  this->plan()->matched();
 }
 
 base::trace::TracedMessage MatchedRequest::traced_message() const {

@@ -51,6 +51,8 @@ class Plan : public Waiter {
   virtual bool close_behind_own_streams(void (* /*ended*/)(void*), void* /*argument*/) noexcept {
     return false;
   }
+  // The match has this half, which has its label by now.
+  virtual void matched() noexcept {}
   // As far as can be seen now, for start number `epoch`.
   virtual PairState pair_state(Epoch epoch) const noexcept = 0;
   // "peer (ring in shared memory)": the way its messages take, for the pair's log line.
