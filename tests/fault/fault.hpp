@@ -73,6 +73,8 @@ void dead_peer(const Job& job);
 void dead_window_peer(const Job& job);
 void silent_window_peer(const Job& job);
 void stopped_window_peer(const Job& job);
+void dead_channel_peer(const Job& job);
+void silent_channel_peer(const Job& job);
 void dead_enqueued_peer(const Job& job);
 void silent_enqueued_peer(const Job& job);
 void dead_member(const Job& job);

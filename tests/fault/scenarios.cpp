@@ -28,6 +28,8 @@ std::map<std::string, Scenario> scenarios() {
           {"dead_window_peer", {dead_window_peer}},
           {"silent_window_peer", {silent_window_peer}},
           {"stopped_window_peer", {stopped_window_peer}},
+          {"dead_channel_peer", {dead_channel_peer}},
+          {"silent_channel_peer", {silent_channel_peer}},
           {"dead_enqueued_peer", {dead_enqueued_peer}},
           {"silent_enqueued_peer", {silent_enqueued_peer}},
           {"dead_member", {dead_member}},
