@@ -285,6 +285,52 @@ TEST(ChannelErrors, ASecondWaitWithoutARelease) {
   meet();
 }
 
+// One queue breaks the order of the verbs while another one waits: both have the error, and the
+// sender hears that there is no receiver any more.
+TEST(ChannelErrors, AFailureEndsAllWaits) {
+  if (calls_are_checked()) return;  // nothing fails then
+  for (const std::size_t unit : {std::size_t{1}, std::size_t{30000}}) {
+    TestChannel channel(4 * unit, unit);
+    const auto elements = static_cast<MPI_Count>(unit);
+    if (channel.receives()) {
+      BrokenLane waits, breaks;
+      EXPECT_PST(PST_Channel_wait(waits.queue(), channel.receiver(), 0, 2 * elements));
+      EXPECT_PST(PST_Channel_release(breaks.queue(), channel.receiver(), 3 * elements, elements));
+      EXPECT_PST_KIND(PST_Queue_wait(breaks.queue()), PST_ERROR_NOT_STARTED);
+      EXPECT_PST_KIND(PST_Queue_wait(waits.queue()), PST_ERROR_NOT_STARTED);
+    }
+    meet();
+    if (channel.sends()) {
+      BrokenLane lane;
+      int code = MPI_SUCCESS;
+      while (code == MPI_SUCCESS) {
+        code = PST_Channel_put(lane.queue(), channel.sender(), 2 * elements, elements);
+        if (code == MPI_SUCCESS)
+          code = PST_Channel_put_wait(lane.queue(), channel.sender(), 2 * elements, elements);
+        if (code == MPI_SUCCESS) code = PST_Queue_wait(lane.queue());
+      }
+      EXPECT_PST_KIND(code, PST_ERROR_PEER_FREED);
+    }
+    meet();
+  }
+}
+
+// Freed with calls enqueued on two streams, and a range of messages that nobody waits for.
+TEST(ChannelErrors, FreedBehindWhatIsEnqueued) {
+  Lane sends, others, receives;
+  TestChannel channel(300, 100);
+  channel.put(sends, 0, 100);
+  channel.put(others, 100, 100);
+  channel.put_wait(sends, 0, 100);
+  channel.put_wait(others, 100, 100);
+  channel.wait(receives, 0, 200);
+  channel.free();
+  sends.finish();
+  others.finish();
+  receives.finish();
+  channel.expect_good(200);
+}
+
 // ---- Ends that are gone
 
 // The last release finds a sender that has put all that it had.

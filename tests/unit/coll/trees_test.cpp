@@ -35,7 +35,7 @@ std::size_t messages(const std::vector<Schedule>& schedules) {
   return sum;
 }
 
-std::size_t bytes_sent(const Schedule& schedule) {
+std::size_t bytes_of_sends(const Schedule& schedule) {
   std::size_t sum = 0;
   for (const Phase& phase : schedule.phases)
     for (const Send& send : phase.sends) sum += send.region.bytes;
@@ -103,7 +103,7 @@ TEST(Allgather, SendsAsInTheTable) {
     const Shape shape = flat(ranks, 64);
     for (const Algorithm& algorithm : algorithms(CollectiveKind::allgather)) {
       const Schedule schedule = algorithm.schedule(shape, ranks / 2);
-      EXPECT_EQ(bytes_sent(schedule), 64U * (ranks - 1));
+      EXPECT_EQ(bytes_of_sends(schedule), 64U * (ranks - 1));
       const std::size_t steps =
           algorithm.name == "ring" ? ranks - 1U : std::bit_width(ranks - 1U) * 1U;
       EXPECT_EQ(messages({schedule}), steps);
