@@ -770,9 +770,11 @@ PST_API int PST_Free_mem(void* base);
  * They lie inside one allocation of PST_Alloc_mem or PST_Win_allocate, or of cudaMalloc on a GPU
  * that all ranks see; `base` is looked at on the owner alone, and names one such memory at a time.
  * What is said between the ranks about its contents is the program's: PST_Team_allreduce_init
- * orders its own use. Collective over `team`; blocks. Errors, on all ranks alike:
- * PST_ERROR_ARGUMENT, PST_ERROR_UNSUPPORTED (other memory; a rank that does not reach it),
- * PST_ERROR_COMMUNICATOR, PST_ERROR_RESOURCES, PST_ERROR_MPI. Source: Penstock. */
+ * orders its own use. Collective over `team`; blocks, as MPI's collectives do: PENSTOCK_TIMEOUT
+ * does not bound it, and a rank that dies meanwhile may keep the others. Errors, on all ranks
+ * alike: PST_ERROR_ARGUMENT, PST_ERROR_UNSUPPORTED (other memory; a rank that does not reach it),
+ * PST_ERROR_COMMUNICATOR, PST_ERROR_RESOURCES, PST_ERROR_MPI; on a rank that knows it before the
+ * call PST_ERROR_PEER_DEAD (a process of the team has ended). Source: Penstock. */
 PST_API int PST_Team_memory(void* base, MPI_Aint size, int owner, MPI_Comm team, void* mineptr);
 
 /* Ends it. Requests over it must have been freed before, when their streams had done with them.

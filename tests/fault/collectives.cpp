@@ -62,6 +62,10 @@ void dead_member(const Job& job) {
   require(passed, "the stream has been released");
   require_kind(PST_Match(&second, MPI_STATUS_IGNORE), PST_ERROR_PEER_DEAD, "PST_Match");
   require(told("rank 1 of MPI_COMM_WORLD has ended"), "the error names rank 1");
+  void* mine = nullptr;
+  require_kind(PST_Team_memory(data.data(), 8, 0, MPI_COMM_WORLD, &mine), PST_ERROR_PEER_DEAD,
+               "PST_Team_memory");
+  require(told("the process of rank 1 has ended"), "the error names rank 1");
   require_success(PST_Request_free(&request), "PST_Request_free");
   require_success(PST_Request_free(&second), "PST_Request_free");
   content_and_gone();
