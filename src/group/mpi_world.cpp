@@ -126,7 +126,9 @@ class MpiWorld final : public World {
 }  // namespace
 
 std::string loaded_mpi() {
-  std::string text(MPI_MAX_LIBRARY_VERSION_STRING, '\0');
+  // Another MPI than that of the build may be loaded, and MPICH writes more than Open MPI's 256.
+  constexpr std::size_t longest_of_any = 16384;
+  std::string text(std::max<std::size_t>(MPI_MAX_LIBRARY_VERSION_STRING, longest_of_any), '\0');
   int length = 0;
   check_mpi(PMPI_Get_library_version(text.data(), &length), "MPI_Get_library_version");
   text.resize(std::min(static_cast<std::size_t>(length),

@@ -92,7 +92,7 @@ std::string refused_providers(const json& description) {
     names[word(provider, "why")].insert(word(provider, "name"));
   std::string text;
   for (const auto& [why, those] : names)
-    text += fmt::format("{}{} {}", text.empty() ? "" : "; ", fmt::join(those, ", "), why);
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", why, fmt::join(those, ", "));
   return text;
 }
 
