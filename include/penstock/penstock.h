@@ -19,9 +19,10 @@
  *      communication, for the stream or for another process.
  *   4. "Stream order" says how the call is ordered against other work of the same stream.
  *   5. Threads: calls on different queues may be made from different threads at any MPI thread
- *      level. Two calls that name the same queue, request or window must not overlap. PST_Init,
- *      PST_Finalize, PST_Comm_attach and the calls under "Requests", "Collectives", "Matching" and
- *      "Windows" call MPI and follow the program's MPI thread level; what else calls MPI says so.
+ *      level. Two calls that name the same queue, request or window must not overlap, but for the
+ *      verbs of a channel. PST_Init, PST_Finalize, PST_Comm_attach, the calls under "Requests",
+ *      "Collectives", "Matching" and "Windows", and the two that make channels, call MPI and follow
+ *      the program's MPI thread level; what else calls MPI says so.
  *      All others call an error handler, and drive matches under way, only where MPI may be called:
  *      at MPI_THREAD_MULTIPLE in any thread, at SINGLE and FUNNELED in the thread that initialised
  *      the library, at SERIALIZED in none.
