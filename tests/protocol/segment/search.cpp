@@ -288,6 +288,7 @@ class World {
   unsigned dead(unsigned member) const { return places_.dead(member); }
   unsigned may_fail() const { return scenario_.may_fail; }
   unsigned may_die() const { return scenario_.may_die; }
+  bool may_be_hopeless() const { return (may_fail() | may_die()) != 0; }
 
   Shape shape() const {
     Shape shape;
