@@ -76,7 +76,7 @@ class Peer final : public transport::Transport {
   const std::atomic<bool>& dead(int rank) const noexcept { return world_.dead(rank); }
   std::size_t window_eager_max() const noexcept { return settings_.window_eager_max; }
 
-  Memory& memory() noexcept { return *memory_; }                        // from address() on
+  Memory& memory() noexcept { return *memory_; }  // from address() on
   const Memory& memory() const noexcept { return *memory_; }
   const Arena* shared_memory() const noexcept { return arena_.get(); }  // null: there is none
 
