@@ -11,8 +11,8 @@
 #include "api/handles.hpp"
 #include "api/recorder.hpp"
 #include "channel/channel_end.hpp"
+#include "core/message_memory.hpp"
 #include "core/registry.hpp"
-#include "core/transports.hpp"
 #include "group/mpi_check.hpp"
 #include "group/mpi_communicator.hpp"
 #include "group/mpi_layout.hpp"
@@ -64,15 +64,6 @@ void require_valid(bool sends, const ChannelArguments& of, const char* call) {
   PMPI_Request_free(&request);
 }
 
-std::shared_ptr<std::byte> allocate(core::Library& library, std::size_t bytes) {
-  auto& memory = library.transports().peer().memory();
-  return {static_cast<std::byte*>(memory.allocate(bytes)), [](std::byte* allocated) {
-            // At the end of the library the memory stays, as that of PST_Alloc_mem.
-            if (core::Library* const now = core::Library::get())
-              now->transports().peer().memory().free(allocated);
-          }};
-}
-
 void describe_peer(core::Recording& recording, const ChannelArguments& arguments) {
   recording.communicator = group::communicator_of(arguments.comm);
   recording.peer = arguments.peer == MPI_PROC_NULL    ? core::null_rank
@@ -98,7 +89,7 @@ core::Recording describe(core::Library& library, bool sends, const char* call,
                 "the datatype has gaps: a channel is of elements that lie side by side");
   std::shared_ptr<std::byte> memory;
   if (sends && arguments.count > 0) api::require_pointer(arguments.buffer, "buf");
-  if (!sends && !arguments.buffer) memory = allocate(library, recording.bytes);
+  if (!sends && !arguments.buffer) memory = core::allocate_message_memory(recording.bytes);
   recording.buffer = memory ? memory.get() : arguments.buffer;
   recording.layout = std::move(layout);
   describe_peer(recording, arguments);

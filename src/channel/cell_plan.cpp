@@ -79,6 +79,7 @@ struct CellPlan::UsedStream {
   std::weak_ptr<device::Stream> stream;
   const device::Stream* address;  // no other stream can have it while there is a weak owner
   UsedStream* next;
+  std::shared_ptr<device::Stream> closing{};  // kept until it has its part of the close
 };
 
 CellPlan::CellPlan(const Grid& grid, bool sends) : grid_(grid), sends_(sends) {
@@ -302,12 +303,18 @@ bool CellPlan::close_step(Command& command) noexcept {
 bool CellPlan::close_behind_own_streams(void (*ended)(void*), void* argument) noexcept {
   ended_ = ended;
   argument_ = argument;
-  std::vector<std::shared_ptr<device::Stream>> streams;
-  for (const UsedStream* each = streams_.load(std::memory_order_acquire); each; each = each->next)
-    if (auto stream = each->stream.lock()) streams.push_back(std::move(stream));
-  streams_left_.store(static_cast<std::uint32_t>(streams.size()), std::memory_order_release);
-  for (const auto& stream : streams) host_stream(*stream).push({&close_step, this, nullptr, 0});
-  if (!streams.empty()) return true;
+  UsedStream* const first = streams_.load(std::memory_order_acquire);
+  std::uint32_t left = 0;
+  for (UsedStream* each = first; each; each = each->next)
+    if ((each->closing = each->stream.lock())) ++left;
+  streams_left_.store(left, std::memory_order_release);
+  // The last stream's part may be done, and the plan be gone, as soon as it is pushed.
+  for (UsedStream* each = first; left > 0;) {
+    const auto stream = std::move(std::exchange(each, each->next)->closing);
+    if (!stream) continue;
+    host_stream(*stream).push({&close_step, this, nullptr, 0});
+    if (--left == 0) return true;
+  }
   close_cells();
   ended(argument);
   return true;

@@ -8,12 +8,9 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "core/library.hpp"
-#include "core/transports.hpp"
+#include "core/message_memory.hpp"
 #include "device/gpu.hpp"
 #include "device/host/stream.hpp"
-#include "peer/memory.hpp"
-#include "peer/peer.hpp"
 
 namespace penstock::coll {
 
@@ -37,33 +34,12 @@ bool close_command(Command& command) noexcept {
   return true;
 }
 
-// Of the library's shared memory, where there is some: what members of this host send comes there
-// by one copy and no call of the system. A reduce-scatter of 64 KiB took 11.5 us without and takes
-// what docs/performance.md says.
-class TemporaryMemory {
- public:
-  explicit TemporaryMemory(std::size_t bytes)
-      : memory_(core::Library::require().transports().peer().memory()),
-        address_(bytes == 0 ? nullptr : static_cast<std::byte*>(memory_.allocate(bytes))) {}
-  ~TemporaryMemory() {
-    if (address_ != nullptr) memory_.free(address_);
-  }
-  TemporaryMemory(const TemporaryMemory&) = delete;
-  TemporaryMemory& operator=(const TemporaryMemory&) = delete;
-
-  std::byte* get() const noexcept { return address_; }
-
- private:
-  peer::Memory& memory_;
-  std::byte* const address_;
-};
-
 class HostSteps final : public LocalSteps {
  public:
   HostSteps(std::shared_ptr<const Schedule> schedule, const Memory& memory,
             const Combination& combination)
       : schedule_(std::move(schedule)),
-        temporary_(schedule_->temporary),
+        temporary_(core::allocate_message_memory(schedule_->temporary)),
         memory_(memory),
         combination_(combination) {
     memory_.temporary = temporary_.get();
@@ -115,7 +91,7 @@ class HostSteps final : public LocalSteps {
   }
 
   const std::shared_ptr<const Schedule> schedule_;
-  const TemporaryMemory temporary_;
+  const std::shared_ptr<std::byte> temporary_;
   Memory memory_;
   const Combination combination_;
   std::vector<PhaseSteps> phases_;

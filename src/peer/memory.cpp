@@ -37,8 +37,9 @@ std::byte* take_shared(Arena* arena, std::size_t bytes, std::size_t alignment) {
   try {
     return arena->allocate(bytes, alignment);
   } catch (const base::Error& error) {
-    base::log::warn(fmt::format(
-        "PST_Alloc_mem gives ordinary memory, which costs a second copy: {}", error.text()));
+    base::log::warn(
+        fmt::format("{} bytes are ordinary memory, which costs messages a second copy: {}", bytes,
+                    error.text()));
     return nullptr;
   }
 }
