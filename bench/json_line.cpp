@@ -6,20 +6,26 @@
 #include <string_view>
 
 namespace penstock::bench {
-namespace {
 
 using nlohmann::ordered_json;
 
-ordered_json to_json(const tool::Summary& summary) {
+ordered_json summary_to_json(const tool::Summary& summary) {
   return {{"median", summary.median}, {"low", summary.low}, {"high", summary.high}};
 }
 
+ordered_json samples_to_json(const tool::Summary& summary) {
+  ordered_json json = summary_to_json(summary);
+  json["samples"] = summary.samples;
+  return json;
+}
+
+namespace {
+
 ordered_json to_json(const Figure& figure, const Row& row, bool is_exchange) {
-  ordered_json cell = to_json(figure.summary());
-  cell["samples"] = figure.samples;
+  ordered_json cell = samples_to_json(figure.summary());
   if (is_exchange) cell["MB/s"] = static_cast<double>(row.moved) / figure.summary().median;
   if (figure.blocks) cell["blocks"] = *figure.blocks;
-  if (figure.caller_ns) cell["caller_ns"] = to_json(*figure.caller_ns);
+  if (figure.caller_ns) cell["caller_ns"] = summary_to_json(*figure.caller_ns);
   return cell;
 }
 
@@ -45,7 +51,7 @@ void add_figures(ordered_json& line, const Measurement& measurement, const Optio
     line["gain_over_" + measurement.figures[i].side] =
         gain(measurement, measurement.figures[i], unit == "us");
   if (const auto& caller_ns = measurement.figures.front().caller_ns)
-    line["caller_ns"] = to_json(*caller_ns);
+    line["caller_ns"] = summary_to_json(*caller_ns);
 }
 
 // Which one serves, and whether it was asked for.
@@ -101,8 +107,8 @@ std::string json_line(const Measurement& measurement, const Options& options,
 std::string json_line(const std::string& name, const std::string& unit, const tool::Summary& cost,
                       const tool::Summary* mpi, const tool::Session& session) {
   ordered_json line{
-      {"benchmark", "cost"}, {"name", name}, {"unit", unit}, {"penstock", to_json(cost)}};
-  if (mpi != nullptr) line["mpi"] = to_json(*mpi);
+      {"benchmark", "cost"}, {"name", name}, {"unit", unit}, {"penstock", summary_to_json(cost)}};
+  if (mpi != nullptr) line["mpi"] = summary_to_json(*mpi);
   line["library"] = session.mpi_name();
   return line.dump();
 }

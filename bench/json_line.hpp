@@ -2,6 +2,7 @@
 // What --json prints: one format, whatever was measured, on whichever device.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,10 @@
 #include "support/statistics.hpp"
 
 namespace penstock::bench {
+
+// Median and quartiles; and with them what they are of.
+nlohmann::ordered_json summary_to_json(const tool::Summary& summary);
+nlohmann::ordered_json samples_to_json(const tool::Summary& summary);
 
 // What one side of a comparison took, or moved, in each round.
 struct Figure {

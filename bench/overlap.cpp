@@ -5,7 +5,6 @@
 
 #include <fmt/core.h>
 #include <mpi.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <functional>
@@ -14,10 +13,12 @@
 #include <string>
 #include <vector>
 
-#include "overlap_pattern.hpp"
+#include "json_line.hpp"
 #include "overlap_side.hpp"
+#include "overlap_traffic.hpp"
 #include "overlap_work.hpp"
 #include "round_options.hpp"
+#include "rounds.hpp"
 #include "run_delay.hpp"
 #include "support/clock.hpp"
 #include "support/progress.hpp"
@@ -26,14 +27,13 @@
 namespace penstock::bench {
 namespace {
 
-const std::map<std::string, Pattern> patterns{
-    {"exchange", Pattern::exchange},   {"window", Pattern::window},
-    {"stencil3d", Pattern::stencil3d}, {"gather", Pattern::gather},
-    {"scatter", Pattern::scatter},     {"alltoall", Pattern::alltoall}};
+const std::map<std::string, Moves> moves_by_name{
+    {"exchange", Moves::exchange}, {"window", Moves::window},   {"stencil3d", Moves::stencil3d},
+    {"gather", Moves::gather},     {"scatter", Moves::scatter}, {"alltoall", Moves::alltoall}};
 const std::map<std::string, Compute> computes{{"cpu", Compute::cpu}, {"idle", Compute::idle}};
 
 struct OverlapOptions {
-  Pattern pattern = Pattern::exchange;
+  Moves moves = Moves::exchange;
   Compute compute = Compute::idle;
   std::vector<std::size_t> sizes{65536, 1 << 20, 4 << 20};
   int rounds = 5;
@@ -67,20 +67,6 @@ struct Times {
   double gain() const { return (pure + work - all) / std::min(pure, work); }
 };
 
-double slowest_of(double value) {
-  MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-  return value;
-}
-
-double cpu_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
 class Measurer {
  public:
   Measurer(const Work& work, int iterations, int tests)
@@ -88,10 +74,7 @@ class Measurer {
 
   Times measure(OverlapSide& side) const {
     Times times;
-    times.pure = time_steps([&] {
-      side.start();
-      side.wait();
-    });
+    times.pure = time_steps([&] { side.make_trips(0, 1, 1); });
     times.work = time_steps([&] { work_.run(times.pure, tests_, [] {}); });
     times.all = time_steps(
         [&] {
@@ -108,15 +91,19 @@ class Measurer {
   // not count, but its CPU does, by as much for every side.
   double time_steps(const std::function<void()>& step, double* cpu = nullptr) const {
     double microseconds = 0;
-    const double before = cpu_seconds();
+    const ThreadTimes before = thread_times();
     for (int i = 0; i < iterations_; ++i) {
       MPI_Barrier(MPI_COMM_WORLD);
       const double begin = tool::now_us();
       step();
       microseconds += tool::now_us() - begin;
     }
-    if (cpu != nullptr) *cpu = slowest_of((cpu_seconds() - before) * 1e6 / iterations_);
-    return slowest_of(microseconds / iterations_);
+    if (cpu != nullptr) {
+      ThreadTimes passed;
+      add_passed(passed, before);
+      *cpu = slowest(passed.ran * 1e6 / iterations_);
+    }
+    return slowest(microseconds / iterations_);
   }
 
   const Work& work_;
@@ -138,11 +125,11 @@ struct SideTimes {
 std::vector<std::unique_ptr<OverlapSide>> make_sides(const OverlapOptions& options,
                                                      const tool::Session& session,
                                                      std::size_t bytes) {
-  const auto messages =
-      pattern_messages(options.pattern, session.rank(), session.size(), options.window);
+  const Traffic traffic =
+      overlap_traffic(options.moves, session.rank(), session.size(), bytes, options.window);
   std::vector<std::unique_ptr<OverlapSide>> sides;
-  sides.push_back(make_mpi_side(messages, session.rank(), bytes));
-  sides.push_back(make_stream_side(messages, session.rank(), bytes));
+  sides.push_back(make_mpi_overlap(traffic));
+  sides.push_back(make_stream_overlap(traffic));
   return sides;
 }
 
@@ -151,8 +138,7 @@ void require_right_bytes(OverlapSide& side, std::size_t bytes) {
   for (std::uint64_t step = 1; step <= 2; ++step) {
     side.fill(step);
     MPI_Barrier(MPI_COMM_WORLD);
-    side.start();
-    side.wait();
+    side.make_trips(0, 1, 1);
     if (const std::size_t wrong = side.count_wrong(step); wrong != 0)
       throw std::runtime_error(fmt::format("check failed: {}, messages of {} bytes: {} wrong bytes",
                                            side.name(), bytes, wrong));
@@ -168,7 +154,7 @@ void print_header(const OverlapOptions& options, const tool::Session& session) {
       "threads of a rank\n"
       "#  bytes side            messages      work      both  overlap   gain       spread      "
       "CPU\n",
-      name_in(patterns, options.pattern), session.size(), session.mpi_name(),
+      name_in(moves_by_name, options.moves), session.size(), session.mpi_name(),
       name_in(computes, options.compute), options.tests);
 }
 
@@ -183,25 +169,19 @@ void print_row(const OverlapOptions& options, const tool::Session& session, std:
                tool::spread_text(gain), cpu.median);
     return;
   }
-  const auto json = [](const tool::Summary& summary) {
-    return nlohmann::ordered_json{{"median", summary.median},
-                                  {"low", summary.low},
-                                  {"high", summary.high},
-                                  {"samples", summary.samples}};
-  };
   fmt::print("{}\n", nlohmann::ordered_json{{"benchmark", "overlap"},
-                                            {"pattern", name_in(patterns, options.pattern)},
+                                            {"traffic", name_in(moves_by_name, options.moves)},
                                             {"compute", name_in(computes, options.compute)},
                                             {"ranks", session.size()},
                                             {"bytes", bytes},
                                             {"side", side.name},
                                             {"unit", "us"},
-                                            {"messages", json(pure)},
-                                            {"work", json(work)},
-                                            {"both", json(all)},
-                                            {"cpu", json(cpu)},
-                                            {"overlap", json(overlap)},
-                                            {"gain", json(gain)},
+                                            {"messages", samples_to_json(pure)},
+                                            {"work", samples_to_json(work)},
+                                            {"both", samples_to_json(all)},
+                                            {"cpu", samples_to_json(cpu)},
+                                            {"overlap", samples_to_json(overlap)},
+                                            {"gain", samples_to_json(gain)},
                                             {"tests", options.tests},
                                             {"iterations", options.iterations_of(bytes)},
                                             {"library", session.mpi_name()},
@@ -211,16 +191,16 @@ void print_row(const OverlapOptions& options, const tool::Session& session, std:
 }
 
 void require_ranks(const OverlapOptions& options, const tool::Session& session) {
-  const std::string name = name_in(patterns, options.pattern);
-  if (goes_in_pairs(options.pattern) && session.size() % 2 != 0)
+  const std::string name = name_in(moves_by_name, options.moves);
+  if (goes_in_pairs(options.moves) && session.size() % 2 != 0)
     throw tool::UserError(fmt::format(
-        "bench overlap --pattern {} needs an even number of ranks and has {}: run it as mpiexec -n "
+        "bench overlap --traffic {} needs an even number of ranks and has {}: run it as mpiexec -n "
         "2 penstock bench overlap",
         name, session.size()));
   if (session.size() < 2)
     throw tool::UserError(
-        fmt::format("bench overlap --pattern {} needs at least 2 ranks: run it "
-                    "as mpiexec -n 2 penstock bench overlap --pattern {}",
+        fmt::format("bench overlap --traffic {} needs at least 2 ranks: run it "
+                    "as mpiexec -n 2 penstock bench overlap --traffic {}",
                     name, name));
 }
 
@@ -262,7 +242,7 @@ void add_overlap(CLI::App& bench, tool::Command& command) {
                                              "of the host, by MPI and by streams, and "
                                              "what it costs");
   add_choice(
-      *app, "--pattern", options->pattern, patterns,
+      *app, "--traffic", options->moves, moves_by_name,
       "What a step sends: exchange (pairs of ranks, a message each way; the default), window "
       "(--window messages one way), stencil3d (6 neighbours), gather, scatter, alltoall");
   add_choice(*app, "--compute", options->compute, computes,

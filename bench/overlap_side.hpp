@@ -3,46 +3,38 @@
 // they are waited for.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
-#include <vector>
 
-#include "overlap_pattern.hpp"
+#include "exchange.hpp"
 
 namespace penstock::bench {
 
-class OverlapSide {
+class OverlapSide : public Exchange {
  public:
-  virtual ~OverlapSide() = default;
   virtual std::string name() const = 0;
   virtual void start() = 0;
-  virtual void test() = 0;  // as a program does that computes: it gives MPI time
+  virtual void test() {}  // as a program does that computes: it gives MPI time
   virtual void wait() = 0;
 
-  // Bytes of the messages from this rank, by sender, message and step; and how many bytes of what
-  // has come are wrong.
-  void fill(std::uint64_t step);
+  void make_trips(int from, int to, int /*total*/) final {
+    for (int i = from; i < to; ++i) {
+      start();
+      wait();
+    }
+  }
+  // Bytes by sender, message and step; and how many bytes of what has come are wrong.
+  void fill(std::uint64_t step) const;
   std::size_t count_wrong(std::uint64_t step) const;
 
  protected:
-  OverlapSide(std::vector<PatternMessage> messages, int rank)
-      : messages_(std::move(messages)), rank_(rank) {}
-  virtual std::span<std::byte> buffer(std::size_t message) const = 0;
-
-  const std::vector<PatternMessage> messages_;  // receives, then sends
-
- private:
-  const int rank_;
+  using Exchange::Exchange;
 };
 
 // MPI_Isend and MPI_Irecv, made anew each time, in ordinary memory.
-std::unique_ptr<OverlapSide> make_mpi_side(std::vector<PatternMessage> messages, int rank,
-                                           std::size_t bytes);
+std::unique_ptr<OverlapSide> make_mpi_overlap(const Traffic& traffic);
 // Matched requests on a host stream, in memory of PST_Alloc_mem.
-std::unique_ptr<OverlapSide> make_stream_side(std::vector<PatternMessage> messages, int rank,
-                                              std::size_t bytes);
+std::unique_ptr<OverlapSide> make_stream_overlap(const Traffic& traffic);
 
 }  // namespace penstock::bench

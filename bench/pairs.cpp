@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "json_line.hpp"
 #include "pattern.hpp"
 #include "round_options.hpp"
 #include "rounds.hpp"
@@ -199,19 +200,13 @@ void print_row(const PairsOptions& options, const tool::Session& session, const 
                times.memory.shared);
     return;
   }
-  const auto json = [](const tool::Summary& summary) {
-    return nlohmann::ordered_json{{"median", summary.median},
-                                  {"low", summary.low},
-                                  {"high", summary.high},
-                                  {"samples", summary.samples}};
-  };
   fmt::print("{}\n", nlohmann::ordered_json{{"benchmark", "pairs"},
                                             {"pairs", times.pairs},
                                             {"bytes", options.bytes},
                                             {"transport", times.transport},
                                             {"unit", "us"},
-                                            {"one", json(one)},
-                                            {"each", json(each)},
+                                            {"one", samples_to_json(one)},
+                                            {"each", samples_to_json(each)},
                                             {"match", times.match_us},
                                             {"free", times.free_us},
                                             {"own_bytes", times.memory.own},

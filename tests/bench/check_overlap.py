@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """check_overlap.py MPIEXEC COMMAND: penstock bench overlap has a line for each side of each size, whose figures are those of its
-samples, in every pattern. The command itself compares every byte that the messages bring."""
+samples, in every traffic. The command itself compares every byte that the messages bring."""
 import json
 import statistics
 import subprocess
 import sys
 
 ROUNDS = 2
-RUNS = [  # ranks, pattern, work
+RUNS = [  # ranks, traffic, work
     (2, "exchange", "idle"),
     (2, "window", "cpu"),
     (2, "stencil3d", "cpu"),
@@ -23,8 +23,8 @@ def require(holds, text, line):
         sys.exit(f"{text}: {line}")
 
 
-def check(line, ranks, pattern, compute):
-    require((line["benchmark"], line["ranks"], line["pattern"], line["compute"]) == ("overlap", ranks, pattern, compute),
+def check(line, ranks, traffic, compute):
+    require((line["benchmark"], line["ranks"], line["traffic"], line["compute"]) == ("overlap", ranks, traffic, compute),
             "not of this run", line)
     for name in ("messages", "work", "both", "cpu", "overlap", "gain"):
         samples = line[name]["samples"]
@@ -39,18 +39,18 @@ def check(line, ranks, pattern, compute):
 
 def main():
     mpiexec, command = sys.argv[1:]
-    for ranks, pattern, compute in RUNS:
-        run = subprocess.run([mpiexec, "-n", str(ranks), command, "bench", "overlap", "--json", "--pattern", pattern, "--compute", compute,
+    for ranks, traffic, compute in RUNS:
+        run = subprocess.run([mpiexec, "-n", str(ranks), command, "bench", "overlap", "--json", "--traffic", traffic, "--compute", compute,
                               "--sizes", "100,70000", "--window", "3", "--rounds", str(ROUNDS), "--iterations", "2", "--tests", "1"],
                              stdout=subprocess.PIPE, text=True)
         if run.returncode != 0:
-            sys.exit(f"{pattern} on {ranks} ranks ends with {run.returncode}")
+            sys.exit(f"{traffic} on {ranks} ranks ends with {run.returncode}")
         lines = [json.loads(line) for line in run.stdout.splitlines()]
         found = [(line["bytes"], line["side"]) for line in lines]
         expected = [(size, side) for size in (100, 70000) for side in ("mpi", "streams")]
         require(found == expected, f"expected the rows {expected}", found)
         for line in lines:
-            check(line, ranks, pattern, compute)
+            check(line, ranks, traffic, compute)
 
 
 main()

@@ -20,9 +20,9 @@ refuses 1 'rma needs exactly 2 ranks and has 1' rma
 refuses 1 'not understood: --min' rma --min 8
 refuses 1 'windows is for latency and halo' rma --baseline windows
 refuses 1 '--rows: is for latency' rma --rows 8
-refuses 3 'overlap --pattern exchange needs an even number of ranks and has 3' overlap
-refuses 1 'overlap --pattern gather needs at least 2 ranks' overlap --pattern gather
-refuses 1 '--pattern' overlap --pattern gatherv
+refuses 3 'overlap --traffic exchange needs an even number of ranks and has 3' overlap
+refuses 1 'overlap --traffic gather needs at least 2 ranks' overlap --traffic gather
+refuses 1 '--traffic' overlap --traffic gatherv
 refuses 1 '--sizes' overlap --sizes 0
 refuses 1 'pairs needs exactly 2 ranks and has 1' pairs
 refuses 2 '--pairs' pairs --pairs 1
