@@ -9,6 +9,7 @@
 
 #include "protocol/delivery/world.hpp"
 #include "protocol/explorer/report.hpp"
+#include "protocol/planted.hpp"
 
 namespace penstock::explorer::deliveries {
 namespace {
@@ -107,14 +108,9 @@ TEST_P(Delivery, AMemberIsFreedBetweenEpochs) {
   if (has_time_for_three()) expect_holds("freed, a chain", freed);
 }
 
-// A word of the failure's first line tells it.
 void expect_found(Defect defect, const std::string& word, Scenario scenario = {}) {
   scenario.defect = defect;
-  const GroupResult result = explore(scenario);
-  const std::string first_line = result.failure.substr(0, result.failure.find('\n'));
-  std::cout << "  " << (result.ok() ? "NOT FOUND" : first_line) << '\n';
-  EXPECT_NE(first_line.find(word), std::string::npos)
-      << (result.ok() ? "not found" : result.failure);
+  expect_fails_by(explore(scenario), word);
 }
 
 Scenario together() {

@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "protocol/explorer/report.hpp"
+#include "protocol/planted.hpp"
 #include "protocol/rally/world.hpp"
 
 namespace penstock::explorer::rallies {
@@ -142,14 +143,9 @@ TEST_P(Rally, AMemberDies) {
   if (has_time_for_three()) expect_holds("one dies", dying);
 }
 
-// A word of the failure's first line tells it.
 void expect_found(Defect defect, const std::string& word, Scenario scenario = {}) {
   scenario.defect = defect;
-  const GroupResult result = explore(scenario);
-  const std::string first_line = result.failure.substr(0, result.failure.find('\n'));
-  std::cout << "  " << (result.ok() ? "NOT FOUND" : first_line) << '\n';
-  EXPECT_NE(first_line.find(word), std::string::npos)
-      << (result.ok() ? "not found" : result.failure);
+  expect_fails_by(explore(scenario), word);
 }
 
 Scenario of(unsigned members, Form form, const Lines& lines = one_each) {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "protocol/explorer/report.hpp"
+#include "protocol/planted.hpp"
 #include "protocol/segment/world.hpp"
 
 namespace penstock::explorer::segments {
@@ -72,14 +73,9 @@ TEST(Segment, AnEndDies) {
   for_each_pair_of_grids(2, "one dies", dying);
 }
 
-// A word of the failure's first line tells it.
 void expect_found(Defect defect, const std::string& word, Scenario scenario = {}) {
   scenario.defect = defect;
-  const GroupResult result = explore(scenario);
-  const std::string first_line = result.failure.substr(0, result.failure.find('\n'));
-  std::cout << "  " << (result.ok() ? "NOT FOUND" : first_line) << '\n';
-  EXPECT_NE(first_line.find(word), std::string::npos)
-      << (result.ok() ? "not found" : result.failure);
+  expect_fails_by(explore(scenario), word);
 }
 
 Scenario failing() {
