@@ -599,13 +599,13 @@ PST_API int PST_Channel_buffer(MPI_Request channel, void* bufptr);
  * has happened. PST_Queue_wait waits for what is enqueued, and adds no put_wait to a put.
  * A queue or channel that fails (PST_ERROR_PEER_DEAD; PST_ERROR_PEER_FREED for what the other end
  * does not serve any more; PST_ERROR_TIMEOUT) ends all waits of the channel, whose reports name the
- * unit. Freed, a channel ends behind what is enqueued for it; the receive buffer is not written any
- * more when the streams that it was used on have run dry.
+ * unit. Freed, a channel ends behind what is enqueued for it; one that no queue was used on waits
+ * in PST_Request_free for what is under way. Over `peer` a copy that a sender has begun is not
+ * called back: it may write units that the receiver had not waited for after that (docs/channel.md).
  * Errors: PST_ERROR_QUEUE, PST_ERROR_REQUEST, PST_ERROR_NOT_MATCHED, PST_ERROR_ARGUMENT (no
  * channel, its other end, a range that is none of whole units within it), PST_ERROR_UNSUPPORTED (a
- * queue over a stream of a GPU), PST_ERROR_TRANSPORT (the channel has been given up),
- * PST_ERROR_RESOURCES, with PENSTOCK_CHECK=1 the two above, and the queue's own error. Source:
- * RAPIDS, Penstock. */
+ * queue over a stream of a GPU), PST_ERROR_RESOURCES, with PENSTOCK_CHECK=1 the two above, what a
+ * channel was given up for, and the queue's own error. Source: RAPIDS, Penstock. */
 PST_API int PST_Channel_put(PST_Queue queue, MPI_Request channel, MPI_Count offset,
                             MPI_Count count);
 PST_API int PST_Channel_put_wait(PST_Queue queue, MPI_Request channel, MPI_Count offset,

@@ -4,10 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <utility>
 
-#include "base/log.hpp"
+#include "base/backoff.hpp"
 
 namespace penstock::channel {
 
@@ -119,7 +120,7 @@ void CellPlan::check(const device::Stream& stream) const {
                 "channels are served on queues over streams of the host alone, of type "
                 "PST_QUEUE_HOST");
   if (const Error* const failure = failure_.get())
-    throw Error(ErrorKind::transport,
+    throw Error(failure->kind(),
                 fmt::format("the channel has been given up: {}: free it, and match a new one on "
                             "both ends",
                             failure->text()));
@@ -280,8 +281,12 @@ bool CellPlan::close_cells() noexcept {
   return all;
 }
 
+// By who calls, where no stream is there that looks again: the receives of a match may be under
+// way, and the program may use the buffer behind this. Nothing holds up a cell that is given up but
+// a copy that another processor has begun.
 void CellPlan::close() {
-  close_cells();
+  base::Backoff backoff(std::chrono::microseconds{0});
+  while (!close_cells()) backoff.pause();
 }
 
 void CellPlan::close(device::Stream&, void (*ended)(void*), void* argument) {
@@ -299,7 +304,6 @@ bool CellPlan::close_step(Command& command) noexcept {
   return true;
 }
 
-// Without a stream, none of ours has anything of it under way, and there is nobody to look again.
 bool CellPlan::close_behind_own_streams(void (*ended)(void*), void* argument) noexcept {
   ended_ = ended;
   argument_ = argument;
@@ -315,7 +319,7 @@ bool CellPlan::close_behind_own_streams(void (*ended)(void*), void* argument) no
     host_stream(*stream).push({&close_step, this, nullptr, 0});
     if (--left == 0) return true;
   }
-  close_cells();
+  close();
   ended(argument);
   return true;
 }

@@ -80,7 +80,7 @@ void dead_channel_peer(const Job& job) {
   require(passed, "the stream has been released");
   // Another queue hears of it for another channel, and for this one that it is given up.
   Lane other;
-  require_kind(call(other, channel, sends, 0), PST_ERROR_TRANSPORT, "a call of what is given up");
+  require_kind(call(other, channel, sends, 0), PST_ERROR_PEER_DEAD, "a call of what is given up");
   code = MPI_SUCCESS;
   for (int verb = 0; code == MPI_SUCCESS; verb = (verb + 1) % 3) {
     code = call(other, idle, sends, verb);
