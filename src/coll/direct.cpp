@@ -106,14 +106,20 @@ bool has_place(const Arguments& arguments) {
   return memory.input != nullptr || memory.output != nullptr || !device::gpus_in_use();
 }
 
-bool lies_shared(const GroupMessage& message, const core::Transports& transports) {
+DirectForm form_of(const GroupMessage& message, const core::Transports& transports) {
   const auto shared = [&](const std::byte* address, std::size_t bytes) {
     return bytes == 0 || transports.peer().memory().contains(address, bytes);
   };
-  return message.gpu < 0 &&
-         std::all_of(message.blocks.begin(), message.blocks.end(), [&](const GroupBlock& block) {
-           return shared(block.from, block.bytes_to) && shared(block.to, block.bytes_from);
-         });
+  DirectForm form;
+  form.in_shared_memory =
+      message.gpu < 0 &&
+      std::all_of(message.blocks.begin(), message.blocks.end(), [&](const GroupBlock& block) {
+        return shared(block.from, block.bytes_to) && shared(block.to, block.bytes_from);
+      });
+  for (const core::Transports::Entry& entry : transports.entries())
+    form.in_lines = form.in_lines ||
+                    (entry.allowed && message.gpu >= 0 && entry.transport->goes_in_lines(message));
+  return form;
 }
 
 }  // namespace
@@ -154,8 +160,8 @@ DirectOffer::DirectOffer(const Arguments& arguments, const core::Transports& tra
     : members_(arguments.members.size()), name_(name_to_offer(arguments)) {
   if (!arguments.refusal.empty() || name_.empty()) return;
   const GroupMessage message = message_of(arguments, name_);
-  is_fastest_ = message.way == GroupWay::slots &&
-                direct_is_fastest(message, lies_shared(message, transports));
+  is_fastest_ =
+      message.way == GroupWay::slots && direct_is_fastest(message, form_of(message, transports));
   if (arguments.algorithm.empty() && arguments.tuned_direct.empty() && !is_fastest_) {
     why_not_ = "it is not offered, as others are expected to be faster";
     return;

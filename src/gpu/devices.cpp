@@ -79,6 +79,23 @@ Devices::DeviceReach Devices::reach(int device, const DeviceIdentity& other) con
   return {true, false, false};
 }
 
+void Devices::list_whole_lines(int device, std::span<DeviceIdentity> list) const {
+  int count = 0;
+  check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
+  std::size_t listed = 0;
+  for (int each = 0; each < count && listed < list.size(); ++each)
+    if (const DeviceIdentity other = identity(each); reach(device, other).whole_lines)
+      list[listed++] = other;
+}
+
+bool Devices::sees_whole_lines(int device) const {
+  int count = 0;
+  check(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
+  for (int each = 0; each < count; ++each)
+    if (!reach(device, identity(each)).whole_lines) return false;
+  return count > 1;
+}
+
 bool Devices::runs_beside_others([[maybe_unused]] int device) const noexcept {
 #if !PENSTOCK_HIP  // which has no such attribute
   int service = 0;

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 
 #include "gpu/device_arena.hpp"
 
@@ -32,6 +33,11 @@ class Devices {
   // From our device to another one. A device that this process does not see may still be mapped: it
   // is tried.
   DeviceReach reach(int device, const DeviceIdentity& other) const;
+  // Those to which whole lines go from our device, of all that this process sees; the rest of the
+  // list keeps what it has.
+  void list_whole_lines(int device, std::span<DeviceIdentity> list) const;
+  // Whether they go to all GPUs that this process sees, of which it sees several.
+  bool sees_whole_lines(int device) const;
   // Whether the kernels of other processes can run beside ours on the device: by CUDA's
   // multi-process service. A driver that does not know is taken to have it.
   bool runs_beside_others(int device) const noexcept;

@@ -64,6 +64,7 @@ class GpuPeer final : public transport::Transport {
   std::unique_ptr<transport::WindowOffer> open_window(const transport::WindowMemory& ours,
                                                       int peer) override;
   transport::Verdict can_serve_group(const transport::GroupMessage& ours) const override;
+  bool goes_in_lines(const transport::GroupMessage& ours) const override;
   transport::Verdict can_connect_group(
       std::span<const transport::WireRecord> records) const override;
   std::unique_ptr<transport::GroupOffer> open_group(const transport::GroupMessage& ours) override;
@@ -260,6 +261,11 @@ transport::Verdict GpuPeer::can_serve_group(const transport::GroupMessage& ours)
     if (const auto reached = halves_.host().reaches(member); !reached.yes) return reached;
   }
   return can_rally(ours);
+}
+
+// Whether the other member is on a GPU that this process sees is not known yet.
+bool GpuPeer::goes_in_lines(const transport::GroupMessage& ours) const {
+  return can_rally_in_lines(ours) && halves_.devices().sees_whole_lines(ours.gpu);
 }
 
 transport::Verdict GpuPeer::can_connect_group(

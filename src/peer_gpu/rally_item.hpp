@@ -35,7 +35,11 @@ struct alignas(64) RallyNotice {
   Word64 awaited;        // kernels: the epoch of a wait that lasts
 };
 
-// Between us and one member. A cell has eight bytes of data, and its flag.
+// How what is exchanged travels, of all members alike: in cells of eight bytes and their flag,
+// which one thread has; or in lines of 128 bytes, which eight have, and which fewer bytes go with.
+enum class RallyForm : std::uint8_t { cells, lines };
+
+// Between us and one member.
 struct RallyRoute {
   Cell* there = nullptr;          // its slots for us; of ours to ourselves null
   const Cell* here = nullptr;     // our slots for it
@@ -45,6 +49,8 @@ struct RallyRoute {
   std::uint64_t bytes_to = 0;
   std::byte* to = nullptr;
   std::uint64_t bytes_from = 0;
+  std::uint32_t units_to = 1;  // cells or lines of these bytes: kernels would take long to divide
+  std::uint32_t units_from = 1;
 };
 
 struct RallyItem {
@@ -55,12 +61,13 @@ struct RallyItem {
   const RallyRoute* list = nullptr;  // of all members, on the device; null: they are inside
   RallyRoute route[most_inside];
   std::uint32_t id = 0;          // in reports
-  std::uint32_t most_cells = 1;  // of all that goes and comes
+  std::uint32_t most_units = 1;  // cells or lines of all that goes and comes
   std::uint16_t members = 0;
   std::uint16_t me = 0;
   std::uint16_t blocks = 1;
   std::uint16_t threads = 32;
   transport::Combination combination;
+  RallyForm form = RallyForm::cells;
   bool combines = false;    // else each block goes to its own place
   bool alike = false;       // as much goes to each as comes from each
   bool aligned = false;     // all buffers lie at multiples of eight
@@ -74,6 +81,11 @@ inline constexpr std::size_t rally_payload = sizeof(Word64);
 
 PENSTOCK_HD constexpr std::uint32_t rally_cells(std::uint64_t bytes) {
   return bytes == 0 ? 1 : static_cast<std::uint32_t>((bytes + rally_payload - 1) / rally_payload);
+}
+// Of either form.
+constexpr std::uint32_t rally_units(RallyForm form, std::uint64_t bytes) {
+  return form == RallyForm::cells ? rally_cells(bytes)
+                                  : static_cast<std::uint32_t>(units_for(Path::wide_ring, bytes));
 }
 
 }  // namespace penstock::peer_gpu

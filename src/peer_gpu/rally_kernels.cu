@@ -6,6 +6,7 @@
 #include "gpu/kernel_batch.cuh"
 #include "gpu/poll_timer.cuh"
 #include "gpu/reports.cuh"
+#include "peer_gpu/rally_lines_of_two.cuh"
 #include "peer_gpu/rally_port.cuh"
 #include "peer_gpu/rally_port_of_two.cuh"
 #include "peer_gpu/shape.hpp"
@@ -29,46 +30,65 @@ __device__ __noinline__ void give_up(const Reports& reports, const RallyItem& it
   gpu::report_first(reports, item.id, before != 0 ? Failure::given_up : why);
 }
 
-// Each thread polls for itself: no vote, no shuffle, as threads of a warp wait for different cells.
-// Whether the step has ended, at the latest once more after the wait was to end: what it is for may
-// have come just before the member went.
-template <class Step>
+// Each thread, or a warp that shares lines, polls for itself: no vote, no shuffle among threads
+// that wait for different cells. Whether the step has ended, at the latest once more after the wait
+// was to end: what it is for may have come just before the member went.
+template <class Port, class Step>
 __device__ bool poll(const Reports& reports, const RallyItem& item, Epoch epoch, bool hopeless,
                      Step step) {
-  if (step() == Progress::ended) return true;
-  if (hopeless) return false;
   PollTimer timer(reports, item.id, item.notice->awaited, epoch);
-  Request request = Request::go_on;
-  while (request != Request::end) {
+  bool ended = false, ends = hopeless;
 #pragma unroll 1
-    for (unsigned look = 0; look < PollTimer::polls_between; ++look) {
-      if (step() != Progress::ended) continue;
-      timer.ended();
-      return true;
-    }
-    request = timer.late();
+  for (unsigned look = 1;; ++look) {
+    ended = step() == Progress::ended;
+    if (ended || ends) break;
+    if (look % PollTimer::polls_between == 0) ends = Port::any(timer.late() == Request::end);
   }
   timer.ended();
-  return step() == Progress::ended;
+  return ended;
 }
 
-// The first cell of each block of the members' starts. Who has found them waits for nothing but
-// kernels that run and wait for nobody.
+// The first cell, or line, of each block of the members' starts. Who has found them waits for
+// nothing but kernels that run and wait for nobody.
+template <class Port>
 __device__ void look(const Reports& reports, const RallyItem& item) {
-  RallyPort<1> port(item, 0, 1);
-  const bool hopeless = reports.queue_failure.failed != 0 || item.state->given_up != 0;
+  Port port(item, 0, Port::unit_threads);
+  const bool hopeless = Port::any(reports.queue_failure.failed != 0 || item.state->given_up != 0);
   const Epoch epoch = item.state->block[0].done + 1;
   const unsigned slot = rally::slot_of(epoch);
   const std::uint64_t flag = protocol::line_flag(epoch, port.flag_bits());
-  const unsigned cells = item.members * most_rally_blocks;
-  for (unsigned each = threadIdx.x; each < cells; each += blockDim.x) {
+  const unsigned units = item.members * most_rally_blocks;
+  for (unsigned each = threadIdx.x / Port::unit_threads; each < units;
+       each += blockDim.x / Port::unit_threads) {
     const unsigned member = each % item.members;
-    const std::uint32_t cell = each / item.members * item.threads;
-    if (member == item.me || cell >= port.cells_from(member)) continue;
-    poll(reports, item, epoch, hopeless, [&] {
-      return port.load_flag(member, slot, cell) == flag ? Progress::ended : Progress::pending;
+    const std::uint32_t unit = each / item.members * (item.threads / Port::unit_threads);
+    if (member == item.me || unit >= port.units_from(member)) continue;
+    poll<Port>(reports, item, epoch, hopeless, [&] {
+      return port.load_flag(member, slot, unit) == flag ? Progress::ended : Progress::pending;
     });
   }
+}
+
+// So many are on their way before the first is awaited: of 1 MiB, where a warp has three, all.
+constexpr std::uint32_t lines_ahead = 3;
+
+// A launch that both starts and waits keeps its places, so it may await some lines before the last
+// is sent.
+template <class Port>
+__device__ bool exchange(const Reports& reports, const RallyItem& item, Port& port,
+                         rally::State state, bool fine) {
+  const bool starts = fine && item.starts;
+  const bool in_turns = Port::in_turns && item.waits;
+  if (starts && !in_turns) rally::start(port, state);
+  if (!item.waits) return fine;
+  if (in_turns && !starts) state.sent = port.most_lines();
+  return poll<Port>(reports, item, state.done + 1, !fine,
+                    [&] {
+                      if constexpr (Port::in_turns)
+                        return rally::exchange(port, state, lines_ahead);
+                      return rally::wait(port, state);
+                    }) &&
+         fine;
 }
 
 template <class Port>
@@ -78,14 +98,9 @@ __device__ void serve(const Reports& reports, const RallyItem& item, const Block
   const Word64 failed = reports.queue_failure.failed, given_up = item.state->given_up;
   const RallyWords words = item.state->block[place.index];
   const Epoch epoch = words.done + 1;
-  bool fine = failed == 0 && given_up == 0;
   const bool twice = item.starts && words.started == epoch;
-  fine = fine && !twice;
-  if (item.starts && fine) rally::start(port, rally::State{words.done});
-  if (item.waits) {
-    rally::State state{words.done};
-    fine = poll(reports, item, epoch, !fine, [&] { return rally::wait(port, state); }) && fine;
-  }
+  const bool may = !Port::any(failed != 0 || given_up != 0 || twice);
+  const bool fine = exchange(reports, item, port, rally::State{words.done}, may);
   const bool all_fine = __syncthreads_and(fine) != 0;  // and all threads have read the words
   gpu::let_successor_in();
   if (!all_fine) {
@@ -106,14 +121,33 @@ struct OfRallies : gpu::FetchesArguments {
   static constexpr std::size_t least_fetched = 0;
 };
 
+__device__ void serve_lines(const Reports& reports, const RallyItem& item,
+                            const BlockIndex& place) {
+  if (item.looks)
+    look<RallyLinesOfTwo>(reports, item);
+  else
+    serve<RallyLinesOfTwo>(reports, item, place);
+}
+
+struct RalliesInLines : OfRallies {
+  template <class Batch>
+  static __device__ void run(const Batch& batch) {
+    BlockIndex place;
+    const RallyItem& item = gpu::item_of_block(batch, place);
+    serve<RallyLinesOfTwo>(batch.reports(), item, place);
+  }
+};
+
 struct Rallies : OfRallies {
   template <class Batch>
   static __device__ void run(const Batch& batch) {
     BlockIndex place;
     const RallyItem& item = gpu::item_of_block(batch, place);
-    if (item.looks)
-      look(batch.reports(), item);
-    else if (item.most_cells <= place.blocks * blockDim.x)
+    if (item.form == RallyForm::lines)
+      serve_lines(batch.reports(), item, place);
+    else if (item.looks)
+      look<RallyPort<1>>(batch.reports(), item);
+    else if (item.most_units <= place.blocks * blockDim.x)
       serve<RallyPort<1>>(batch.reports(), item, place);
     else
       serve<RallyPort<4>>(batch.reports(), item, place);
@@ -130,7 +164,11 @@ struct RalliesOfTwo : OfRallies {
 };
 
 bool serves_two(const RallyItem& item, unsigned threads) {
-  return item.members == 2 && !item.looks && item.most_cells <= item.blocks * threads;
+  return item.form == RallyForm::cells && item.members == 2 && !item.looks &&
+         item.most_units <= item.blocks * threads;
+}
+bool in_lines(const RallyItem& item, unsigned /*threads*/) {
+  return item.form == RallyForm::lines && !item.looks;
 }
 
 template <int capacity>
@@ -141,18 +179,19 @@ cudaError_t launch_as(const Launch& launch, std::span<const RallyItem> items) {
   for (const RallyItem& item : shared) threads = std::max<unsigned>(threads, item.threads);
   const unsigned blocks =
       share_out(shared, most_rally_blocks, [](const RallyItem&) { return true; });
-  if (std::all_of(shared.begin(), shared.end(),
-                  [&](const RallyItem& item) { return serves_two(item, threads); }))
-    return launch_batch<RalliesOfTwo>(launch, blocks, threads, batch);
+  const auto all = [&](bool (*are)(const RallyItem&, unsigned)) {
+    return std::all_of(shared.begin(), shared.end(),
+                       [&](const RallyItem& item) { return are(item, threads); });
+  };
+  if (all(serves_two)) return launch_batch<RalliesOfTwo>(launch, blocks, threads, batch);
+  if (all(in_lines)) return launch_batch<RalliesInLines>(launch, blocks, threads, batch);
   return launch_batch<Rallies>(launch, blocks, threads, batch);
 }
 
-template <int capacity>
-cudaError_t load_both(const Launch& launch) {
+template <class Body, int capacity>
+cudaError_t load(const Launch& launch) {
   KernelBatch<RallyItem, capacity> none(launch, {});
-  if (const cudaError_t code = launch_batch<RalliesOfTwo>(launch, 1, 32, none); code != cudaSuccess)
-    return code;
-  return launch_batch<Rallies>(launch, 1, 32, none);
+  return launch_batch<Body>(launch, 1, 32, none);
 }
 
 }  // namespace
@@ -163,8 +202,11 @@ cudaError_t launch_rallies(const Launch& launch, std::span<const RallyItem> item
 }
 
 cudaError_t load_rally_kernels(const Launch& launch) {
-  for (const auto load : {&load_both<1>, &load_both<static_cast<int>(largest_rally_batch)>})
-    if (const cudaError_t code = load(launch); code != cudaSuccess) return code;
+  constexpr int several = static_cast<int>(largest_rally_batch);
+  for (const auto each :
+       {&load<RalliesOfTwo, 1>, &load<RalliesOfTwo, several>, &load<RalliesInLines, 1>,
+        &load<RalliesInLines, several>, &load<Rallies, 1>, &load<Rallies, several>})
+    if (const cudaError_t code = each(launch); code != cudaSuccess) return code;
   return cudaStreamSynchronize(launch.stream);
 }
 

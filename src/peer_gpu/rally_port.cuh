@@ -18,19 +18,22 @@ using gpu::load_cell, gpu::store_cell;
 template <int ahead>
 class RallyPort {
  public:
-  static constexpr bool may_close = false;
+  static constexpr bool may_close = false, in_turns = false;
+  static constexpr unsigned unit_threads = 1;
+
+  __device__ static bool any(bool value) { return value; }
 
   __device__ RallyPort(const RallyItem& item, std::uint32_t thread, std::uint32_t threads)
       : item_(item),
         routes_(item.list != nullptr ? item.list : item.route),
         thread_(thread),
         threads_(threads),
-        most_lines_(lines_of(item.most_cells)) {
+        most_lines_(lines_of(item.most_units)) {
     if (!item.one_source) return;
     const RallyRoute& route = routes_[item.me];
 #pragma unroll
     for (int i = 0; i < ahead; ++i)
-      if (cell(i) < item.most_cells) ours_[i] = load(route.from, route.bytes_to, i);
+      if (cell(i) < item.most_units) ours_[i] = load(route.from, route.bytes_to, i);
   }
 
   __device__ unsigned members() const {
@@ -40,13 +43,13 @@ class RallyPort {
     return item_.me;
   }
   __device__ std::uint32_t lines_to(unsigned member) const {
-    return item_.alike ? most_lines_ : lines_of(rally_cells(routes_[member].bytes_to));
+    return item_.alike ? most_lines_ : lines_of(routes_[member].units_to);
   }
   __device__ std::uint32_t lines_from(unsigned member) const {
-    return item_.alike ? most_lines_ : lines_of(rally_cells(routes_[member].bytes_from));
+    return item_.alike ? most_lines_ : lines_of(routes_[member].units_from);
   }
-  __device__ std::uint32_t cells_from(unsigned member) const {
-    return rally_cells(routes_[member].bytes_from);
+  __device__ std::uint32_t units_from(unsigned member) const {
+    return routes_[member].units_from;
   }
   __device__ std::uint32_t most_lines() const {
     return most_lines_;

@@ -11,19 +11,19 @@ namespace penstock::peer_gpu {
 
 class RallyPortOfTwo {
  public:
-  static constexpr bool may_close = false;
+  static constexpr bool may_close = false, in_turns = false;
 
+  __device__ static bool any(bool value) { return value; }
   __device__ RallyPortOfTwo(const RallyItem& item, std::uint32_t thread, std::uint32_t /*threads*/)
       : cell_(thread),
-        me_(item.me),
+        mine_first_(item.me == 0),
         combination_(item.combination),
         combines_(item.combines),
         aligned_(item.aligned) {
-    const RallyRoute& other = item.route[1 - me_];
-    const RallyRoute& own = item.route[me_];
-    goes_ = cell_ < rally_cells(other.bytes_to);
-    comes_ = cell_ < rally_cells(other.bytes_from);
-    stays_ = cell_ < rally_cells(own.bytes_from);
+    const RallyRoute &other = item.route[1 - item.me], &own = item.route[item.me];
+    goes_ = cell_ < other.units_to;
+    comes_ = cell_ < other.units_from;
+    stays_ = cell_ < own.units_from;
     there_ = other.there + cell_;
     there_cells_ = other.there_cells;
     here_ = other.here + cell_;
@@ -40,12 +40,12 @@ class RallyPortOfTwo {
   }
 
   __device__ static constexpr unsigned members() { return 2; }
-  __device__ unsigned me() const { return me_; }
+  __device__ static constexpr unsigned me() { return 0; }
   __device__ std::uint32_t lines_to(unsigned member) const {
-    return member == me_ ? stays_ : goes_;
+    return member == me() ? stays_ : goes_;
   }
   __device__ std::uint32_t lines_from(unsigned member) const {
-    return member == me_ ? stays_ : comes_;
+    return member == me() ? stays_ : comes_;
   }
   __device__ static constexpr std::uint32_t most_lines() { return 1; }
   __device__ static constexpr unsigned flag_bits() { return PENSTOCK_FLAG_BITS; }
@@ -59,11 +59,11 @@ class RallyPortOfTwo {
     found_ = gpu::load_cell(here_ + slot * static_cast<Word64>(here_cells_));
     return flag_of(found_);
   }
-  // When it is called for member 1, both members' have come.
+  // When it is called for the other member, both members' have come.
   __device__ void take(unsigned member, unsigned, std::uint32_t) {
     if (combines_) {
-      if (member == 1) store_word(to_, bytes_, cell_, aligned_, combined());
-    } else if (member == me_) {
+      if (member != me()) store_word(to_, bytes_, cell_, aligned_, combined());
+    } else if (member == me()) {
       store_word(own_to_, own_bytes_, cell_, aligned_, kept_);
     } else {
       store_word(to_, bytes_, cell_, aligned_, data_of(found_));
@@ -75,12 +75,12 @@ class RallyPortOfTwo {
  private:
   __device__ Word64 combined() const {
     const Word64 theirs = data_of(found_);
-    return me_ == 0 ? transport::combine_words(combination_, kept_, theirs)
-                    : transport::combine_words(combination_, theirs, kept_);
+    return transport::combine_words(combination_, mine_first_ ? kept_ : theirs,
+                                    mine_first_ ? theirs : kept_);
   }
 
   const std::uint32_t cell_;
-  const unsigned me_;
+  const bool mine_first_;  // in the order of the ranks
   const transport::Combination combination_;
   const bool combines_, aligned_;
   bool goes_, comes_, stays_;  // whether this thread has a cell to the other, from it, to itself

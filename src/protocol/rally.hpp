@@ -34,6 +34,7 @@ PENSTOCK_HD constexpr unsigned slot_of(Epoch epoch) {
 struct State {
   Epoch done = 0;
   std::uint32_t line = 0;  // lines taken in this wait
+  std::uint32_t sent = 0;  // lines sent, in an exchange
   bool combined = false;   // this wait has taken the first flight, and sent the results
 };
 
@@ -64,21 +65,24 @@ concept Port = requires(P port, unsigned member, unsigned slot, std::uint32_t li
 
 // Begins at the member behind me, so that not all store into one memory at once.
 template <Port P>
-PENSTOCK_HD void send_lines(P& port, Epoch epoch) {
+PENSTOCK_HD void send_line(P& port, Epoch epoch, std::uint32_t line) {
   const unsigned slot = slot_of(epoch);
   const std::uint64_t flag = line_flag(epoch, port.flag_bits());
   const unsigned me = port.me();
   const unsigned members = port.members();
-  for (std::uint32_t line = 0; line < port.most_lines(); ++line) {
-    for (unsigned hop = 1; hop < members; ++hop) {
-      const unsigned to = me + hop < members ? me + hop : me + hop - members;
-      if (line >= port.lines_to(to)) continue;
-      port.fill(to, slot, line);
-      // Release: the line's data come first; and my loads of the epoch before, into whose slot the
-      // member stores when it has seen this.
-      port.store_flag(to, slot, line, flag);
-    }
+  for (unsigned hop = 1; hop < members; ++hop) {
+    const unsigned to = me + hop < members ? me + hop : me + hop - members;
+    if (line >= port.lines_to(to)) continue;
+    port.fill(to, slot, line);
+    // Release: the line's data come first; and my loads of the epoch before, into whose slot the
+    // member stores when it has seen this.
+    port.store_flag(to, slot, line, flag);
   }
+}
+
+template <Port P>
+PENSTOCK_HD void send_lines(P& port, Epoch epoch) {
+  for (std::uint32_t line = 0; line < port.most_lines(); ++line) send_line(port, epoch, line);
 }
 
 // Whether the line that this wait stands at has yet to come from the member. P is a Port, or a
@@ -90,20 +94,27 @@ PENSTOCK_HD bool misses(P& port, const State& state, unsigned member) {
   return port.load_flag(member, slot_of(epoch), state.line) != line_flag(epoch, port.flag_bits());
 }
 
-// A line is taken from all members at once, in the order of their ranks: results do not depend on
-// who comes first.
+// The line that this wait stands at, if there is one, from all members at once, in the order of
+// their ranks: results do not depend on who comes first.
+template <Port P>
+PENSTOCK_HD Progress take_line(P& port, State& state) {
+  if (state.line >= port.most_lines()) return Progress::ended;
+  // All are looked at, whoever is missed: so a kernel's loads are under way together.
+  bool missed = false;
+  for (unsigned member = 0; member < port.members(); ++member)
+    missed |= misses(port, state, member);
+  if (missed) return Progress::pending;
+  const unsigned slot = slot_of(state.done + 1);
+  for (unsigned member = 0; member < port.members(); ++member)
+    if (state.line < port.lines_from(member)) port.take(member, slot, state.line);
+  ++state.line;
+  return Progress::ended;
+}
+
 template <Port P>
 PENSTOCK_HD Progress take_lines(P& port, State& state) {
-  const unsigned slot = slot_of(state.done + 1);
-  for (; state.line < port.most_lines(); ++state.line) {
-    // All are looked at, whoever is missed: so a kernel's loads are under way together.
-    bool missed = false;
-    for (unsigned member = 0; member < port.members(); ++member)
-      missed |= misses(port, state, member);
-    if (missed) return Progress::pending;
-    for (unsigned member = 0; member < port.members(); ++member)
-      if (state.line < port.lines_from(member)) port.take(member, slot, state.line);
-  }
+  while (state.line < port.most_lines())
+    if (take_line(port, state) == Progress::pending) return Progress::pending;
   state.line = 0;
   return Progress::ended;
 }
@@ -132,6 +143,22 @@ PENSTOCK_HD Progress wait(P& port, State& state) {
   if (take_lines(port, state) == Progress::pending) return Progress::pending;
   ++state.done;
   return Progress::ended;
+}
+
+// Start and wait at once, of a processor that keeps its place until the end: lines are on their way
+// while earlier ones are taken, which they are `ahead` of. Nobody waits in a circle: a line that is
+// waited for has been sent, or waits for lines of lower numbers.
+template <Port P>
+PENSTOCK_HD Progress exchange(P& port, State& state, std::uint32_t ahead) {
+  const std::uint32_t lines = port.most_lines();
+  for (;;) {
+    for (; state.sent < lines && state.sent <= state.line + ahead; ++state.sent)
+      send_line(port, state.done + 1, state.sent);
+    if (take_line(port, state) == Progress::pending) return Progress::pending;
+    if (state.line < lines) continue;
+    state = {state.done + 1};
+    return Progress::ended;
+  }
 }
 
 // The wait of two flights. The start of both is that of the first.

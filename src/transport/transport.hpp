@@ -116,6 +116,8 @@ class Transport {
   virtual Verdict can_serve_group(const GroupMessage& /*ours*/) const {
     return {false, "it serves no collectives without messages"};
   }
+  // Whether what it exchanges directly takes little more of the link than it has bytes.
+  virtual bool goes_in_lines(const GroupMessage& /*ours*/) const { return false; }
   // On one member, from the records of all: whether their parts fit together.
   virtual Verdict can_connect_group(std::span<const WireRecord> /*records*/) const {
     return base::accepted();

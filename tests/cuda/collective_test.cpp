@@ -123,6 +123,52 @@ TEST_P(GpuCollectives, AMemberThatFreesItsPartEndsTheOthersWaits) {
 INSTANTIATE_TEST_SUITE_P(Allreduce, GpuCollectives,
                          ::testing::Values("two-shot", "doubling", "lanes", "one-shot"));
 
+// Aligned messages have kernels of their own, and so have those in lines of 128 bytes, which carry
+// 120: sizes around whole ones, up to what a warp has several of. Each byte of two epochs.
+// False: the ranks cannot exchange directly.
+bool exchange_aligned(std::size_t bytes, bool in_place) {
+  const AlgorithmInfo info("direct");
+  const auto all = bytes * static_cast<std::size_t>(size());
+  GuardedBlock in(all, false), out(all, false);
+  const auto byte_of = [](int from, int to, int epoch, std::size_t at) {
+    return static_cast<unsigned char>(7 * from + 31 * to + 101 * epoch +
+                                      static_cast<int>(at % 251));
+  };
+  GuardedBlock& sent = in_place ? out : in;
+  MPI_Request request;
+  EXPECT_PST(PST_Alltoall_init(in_place ? MPI_IN_PLACE : in.address(),
+                               static_cast<MPI_Count>(bytes), MPI_BYTE, out.address(),
+                               static_cast<MPI_Count>(bytes), MPI_BYTE, MPI_COMM_WORLD, info.get(),
+                               &request));
+  EXPECT_PST(PST_Match(&request, MPI_STATUS_IGNORE));
+  Lane lane;
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    for (std::size_t i = 0; i < all; ++i)
+      sent.numbers<unsigned char>()[i] =
+          byte_of(rank(), static_cast<int>(i / bytes), epoch, i % bytes);
+    sent.to_device();
+    EXPECT_PST(PST_Enqueue_run(lane.queue(), &request));
+    lane.finish();
+    out.from_device();
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < all; ++i)
+      wrong += out.numbers<unsigned char>()[i] !=
+               byte_of(static_cast<int>(i / bytes), rank(), epoch, i % bytes);
+    EXPECT_EQ(wrong, 0u) << bytes << " bytes, epoch " << epoch << (in_place ? ", in place" : "");
+    EXPECT_TRUE(out.borders_hold());
+  }
+  meet();
+  EXPECT_PST(PST_Request_free(&request));
+  return true;
+}
+
+TEST(GpuDirectExchange, BringsEachByteOfAlignedMessages) {
+  if (size() < 2) GTEST_SKIP() << "needs two ranks";
+  for (const std::size_t bytes : {8, 119, 120, 121, 4804, 262144, 1048577, 3000000})
+    for (const bool in_place : {false, true})
+      if (!exchange_aligned(bytes, in_place)) GTEST_SKIP() << "not by this transport";
+}
+
 TEST(GpuCollectivesErrors, BuffersOfTwoKindsAreAnErrorOfAll) {
   GuardedBlock out(sizeof(int), false);
   int in = 1;

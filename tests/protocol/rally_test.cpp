@@ -81,6 +81,23 @@ TEST_P(Rally, WhoHasNothingSendsALine) {
   expect_both_hold("a barrier", two);
 }
 
+TEST_P(Rally, LinesInTurns) {
+  Scenario two = scenario(2, longer(41));
+  two.in_turns = true;
+  two.lines = two_each;
+  expect_holds("in turns", two);
+  two.lines = unequal;
+  expect_holds("in turns, two lines and one", two);
+  two.epochs = longer(10);
+  two.may_fail = 3;
+  expect_holds("in turns, given up", two);
+  Scenario three = scenario(3, longer(3));
+  three.in_turns = true;
+  three.closes = false;
+  three.lines = unequal;
+  if (has_time_for_three()) expect_holds("in turns", three);
+}
+
 TEST_P(Rally, TwoFlights) {
   Scenario two = scenario(2, longer(41));
   two.flights = 2;
@@ -188,6 +205,11 @@ TEST(PlantedInRally, NothingSentToWhoGetsNothing) {
 TEST(PlantedInRally, AStartBeforeTheWaitOfTheEpochBefore) {
   expect_found(Defect::starts_early, race);
   expect_found(Defect::starts_early, stuck, of(2, Form::cells));
+}
+TEST(PlantedInRally, ALineAwaitedBeforeOursIsSent) {
+  Scenario turns = of(2, Form::cells, two_each);
+  turns.in_turns = true;
+  expect_found(Defect::takes_first, stuck, turns);
 }
 TEST(PlantedInRally, OwnDataCombinedFirst) {
   expect_found(Defect::own_first, "order of the ranks");

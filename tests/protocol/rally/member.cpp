@@ -21,12 +21,13 @@ class Member {
         actor_(state.actors[hands.thread]),
         first_(scenario, state, hands, 0),
         results_(scenario, state, hands, 1),
-        state_{actor_.done, actor_.line, actor_.combined != 0} {}
+        state_{actor_.done, actor_.line, actor_.sent, actor_.combined != 0} {}
 
   At call() {
     const At next = call_now();
     actor_.done = static_cast<std::uint8_t>(state_.done);
     actor_.line = static_cast<std::uint8_t>(state_.line);
+    actor_.sent = static_cast<std::uint8_t>(state_.sent);
     actor_.combined = state_.combined;
     return next;
   }
@@ -71,11 +72,12 @@ class Member {
   At start() {
     if (!may_enter(0)) return At::start;
     actor_.sum = {};
-    if (is(Defect::starts_early)) {
+    if (scenario_.in_turns) {
+      if (rally::member_closed(first_, epoch())) return close_at(epoch());
+    } else if (is(Defect::starts_early)) {
       start_early();
     } else if (rally::start(first_, state_) != StartOutcome::started) {
-      actor_.fails_from = static_cast<std::uint8_t>(epoch());
-      return At::close;
+      return close_at(epoch());
     }
     if (is(Defect::taken_late)) take_late();
     if (scenario_.apart) {
@@ -100,8 +102,20 @@ class Member {
   }
 
   Progress wait_once() {
+    if (is(Defect::takes_first)) return take_first();
+    if (scenario_.in_turns) return rally::exchange(first_, state_, 0);
     return scenario_.flights == 1 ? rally::wait(first_, state_)
                                   : rally::wait(first_, results_, state_);
+  }
+
+  Progress take_first() {
+    while (state_.line < first_.most_lines()) {
+      const std::uint32_t line = state_.line;
+      if (rally::take_line(first_, state_) == Progress::pending) return Progress::pending;
+      rally::send_line(first_, epoch(), line);
+    }
+    state_ = {state_.done + 1};
+    return Progress::ended;
   }
 
   At end_epoch() {
@@ -126,7 +140,10 @@ class Member {
     const Port& awaited = state_.combined ? results_ : first_;
     if (scenario_.members == 2 && awaited.is_there(state_.line))
       hands_.fail("what was sent before a member closed is missed");
-    actor_.fails_from = static_cast<std::uint8_t>(epoch() + 1);
+    return close_at(epoch() + 1);
+  }
+  At close_at(Epoch first_not_served) {
+    actor_.fails_from = static_cast<std::uint8_t>(first_not_served);
     return At::close;
   }
 
@@ -156,7 +173,7 @@ void release(const Scenario& scenario, Actor& actor) {
   actor.at = At::close;
   if (scenario.defect != Defect::goes_on) return;
   ++actor.done;
-  actor.line = actor.combined = 0;
+  actor.line = actor.sent = actor.combined = 0;
   actor.at = At::start;
 }
 

@@ -17,7 +17,7 @@ enum class At : std::uint8_t { start, enter, wait, ask, close, leave, finished, 
 
 struct Actor {
   At at = At::start;
-  std::uint8_t done = 0, line = 0, combined = 0;  // rally::State
+  std::uint8_t done = 0, line = 0, sent = 0, combined = 0;  // rally::State
   // What its lines have been combined to.
   std::array<Value, 2> sum{};
   // The first epoch that nobody may end, since this member has failed; 0: it has not.

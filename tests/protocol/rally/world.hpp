@@ -32,7 +32,8 @@ enum class Defect : std::uint8_t {
   closed_relaxed,
   closed_asked_relaxed,  // in a wait that may be hopeless
   closed_read_relaxed,   // before memory is used again
-  reused_early           // a member's memory, before the others have closed
+  reused_early,          // a member's memory, before the others have closed
+  takes_first            // of an exchange: a line is awaited before ours of its number is sent
 };
 
 // How a line travels.
@@ -53,9 +54,10 @@ struct Scenario {
   unsigned flag_bits = 2;
   Form form = Form::lines;
   Lines lines = one_each;
-  unsigned blocks = 1;  // line i is block i's
-  bool apart = false;   // start and wait are calls, and kernels, of their own
-  bool closes = true;   // behind the last epoch
+  unsigned blocks = 1;    // line i is block i's
+  bool apart = false;     // start and wait are calls, and kernels, of their own
+  bool in_turns = false;  // start and wait are one, a line sent and a line taken
+  bool closes = true;     // behind the last epoch
   // Bit m: member m may be released from any of its waits; may die anywhere, if no other one has.
   unsigned may_fail = 0;
   unsigned may_die = 0;

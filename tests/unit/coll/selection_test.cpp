@@ -99,18 +99,26 @@ TEST(Selection, TheRuleExchangesDirectlyWhereAllExpectToGain) {
   EXPECT_EQ(name_of(select(situation, "", "direct")), "directly");
 }
 
-// Slots hold 16 KiB, and cost a second copy where the buffers are in shared memory themselves.
 TEST(Selection, DirectIsExpectedToBeFastestAsFarAsOneCopyMoreCostsLess) {
   transport::GroupMessage message;
   message.members = {0, 1};
-  const auto is_fastest = [&](std::size_t bytes, bool in_shared_memory) {
+  const auto is_fastest = [&](std::size_t bytes, DirectForm form) {
     message.blocks = {{nullptr, bytes, nullptr, bytes}, {nullptr, bytes, nullptr, bytes}};
-    return direct_is_fastest(message, in_shared_memory);
+    return direct_is_fastest(message, form);
   };
-  EXPECT_TRUE(is_fastest(4096, true));
-  EXPECT_FALSE(is_fastest(4097, true));
-  EXPECT_TRUE(is_fastest(16384, false));
-  EXPECT_FALSE(is_fastest(16385, false));
+  const auto ends_at = [&](std::size_t bytes, DirectForm form) {
+    return is_fastest(bytes, form) && !is_fastest(bytes + 1, form);
+  };
+  constexpr DirectForm in_slots{}, in_shared_memory{.in_shared_memory = true},
+      in_lines{.in_lines = true};
+  EXPECT_TRUE(ends_at(4 << 10, in_shared_memory));
+  EXPECT_TRUE(ends_at(16 << 10, in_slots));
+  message.memory = transport::MemoryKind::cuda;
+  EXPECT_TRUE(ends_at(256 << 10, in_slots));
+  EXPECT_TRUE(ends_at(1 << 20, in_lines));
+  message.combination.emplace();
+  EXPECT_TRUE(ends_at(256 << 10, in_slots));
+  EXPECT_TRUE(ends_at(16 << 20, in_lines));
 }
 
 TEST(Selection, ManyBytesAreCombinedInTwoShots) {
