@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <map>
 
 #include "base/error.hpp"
 
@@ -84,17 +85,19 @@ std::string names_of(CollectiveKind collective) {
 }
 
 std::string_view forced_algorithm(std::string_view setting, CollectiveKind collective) {
-  std::string_view forced;
-  for (std::string_view rest = setting; !rest.empty();) {
-    const std::string_view pair = rest.substr(0, rest.find(','));
-    rest.remove_prefix(std::min(rest.size(), pair.size() + 1));
+  std::map<CollectiveKind, std::string_view> wishes;
+  for (std::size_t begin = 0, end = 0; !setting.empty() && end < setting.size(); begin = end + 1) {
+    end = std::min(setting.find(',', begin), setting.size());
+    const std::string_view pair = setting.substr(begin, end - begin);
     const auto colon = std::min(pair.find(':'), pair.size());
     const CollectiveKind kind = require_collective(pair.substr(0, colon), setting);
     const std::string_view wish = pair.substr(std::min(colon + 1, pair.size()));
     require_valid(kind, wish, setting);
-    if (kind == collective) forced = wish;
+    if (!wishes.emplace(kind, wish).second)
+      refuse(setting, fmt::format("it has two algorithms for {}", name_of(kind)));
   }
-  return forced;
+  const auto found = wishes.find(collective);
+  return found == wishes.end() ? std::string_view() : found->second;
 }
 
 }  // namespace penstock::coll

@@ -35,6 +35,9 @@ TEST(ForcedAlgorithm, OfAnotherCollectiveIsCheckedToo) {
   expect_refused("alltoall:doubling", "alltoall has no algorithm 'doubling'; there is pairwise");
   expect_refused("allreduce", "allreduce has no algorithm ''");
   expect_refused(",allreduce:doubling", "there is no collective ''");
+  expect_refused("allreduce:doubling,", "there is no collective ''");
+  expect_refused("allreduce:doubling,alltoall:pairwise,allreduce:one-shot",
+                 "it has two algorithms for allreduce");
   expect_refused("alltoall:pairwise:0", "the width is no whole number of ranks from 1 on");
   expect_refused("alltoall:node-aware:2", "'node-aware:2': node-aware has no width; there is");
 }
