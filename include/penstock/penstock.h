@@ -643,7 +643,8 @@ PST_API int PST_Channel_test(MPI_Request channel, MPI_Count offset, MPI_Count co
  * same members at once. The window is freed by MPI_Win_free. Errors: PST_ERROR_WINDOW for
  * MPI_WIN_NULL, PST_ERROR_UNSUPPORTED for dynamic windows, PST_ERROR_COMMUNICATOR for members
  * outside MPI_COMM_WORLD, PST_ERROR_TRANSPORT, PST_ERROR_THREAD_LEVEL for members on several hosts
- * below MPI_THREAD_MULTIPLE, PST_ERROR_RESOURCES. Source: Penstock. */
+ * below MPI_THREAD_MULTIPLE, PST_ERROR_RESOURCES; on those that still wait PST_ERROR_PEER_DEAD.
+ * Source: Penstock. */
 PST_API int PST_Win_attach(MPI_Win win);
 
 /* MPI_Win_create, and PST_Win_attach. Collective over `comm`; blocks. The memory is the host's on
@@ -772,10 +773,10 @@ PST_API int PST_Free_mem(void* base);
  * that all ranks see; `base` is looked at on the owner alone, and names one such memory at a time.
  * What is said between the ranks about its contents is the program's: PST_Team_allreduce_init
  * orders its own use. Collective over `team`; blocks, as MPI's collectives do: PENSTOCK_TIMEOUT
- * does not bound it, and a rank that dies meanwhile may keep the others. Errors, on all ranks
- * alike: PST_ERROR_ARGUMENT, PST_ERROR_UNSUPPORTED (other memory; a rank that does not reach it),
- * PST_ERROR_COMMUNICATOR, PST_ERROR_RESOURCES, PST_ERROR_MPI; on a rank that knows it before the
- * call PST_ERROR_PEER_DEAD (a process of the team has ended). Source: Penstock. */
+ * does not bound it. Errors, on all ranks alike: PST_ERROR_ARGUMENT, PST_ERROR_UNSUPPORTED (other
+ * memory; a rank that does not reach it), PST_ERROR_COMMUNICATOR, PST_ERROR_RESOURCES,
+ * PST_ERROR_MPI; on those that still wait PST_ERROR_PEER_DEAD (a process of the team has ended).
+ * Source: Penstock. */
 PST_API int PST_Team_memory(void* base, MPI_Aint size, int owner, MPI_Comm team, void* mineptr);
 
 /* Ends it. Requests over it must have been freed before, when their streams had done with them.

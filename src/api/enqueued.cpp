@@ -154,7 +154,7 @@ void promise(core::Library& library, MPI_Comm comm) {
   const auto communicator = group::communicator_of(comm);
   if (communicator->promise.load(std::memory_order_acquire) != nullptr) return;
   await_members(library, comm, *communicator);
-  auto members = group::MpiMemberGroup::of_communicator(comm);
+  auto members = group::MpiMemberGroup::of_communicator(comm, watch_alive(library));
   members->together([&] {
     engine_of(library);
     const std::lock_guard lock(mutex);

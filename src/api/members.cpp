@@ -22,4 +22,8 @@ std::function<bool()> while_alive(core::Library& library, std::vector<int> world
   };
 }
 
+group::Watch watch_alive(core::Library& library) {
+  return [&library](std::vector<int> ranks) { return while_alive(library, std::move(ranks)); };
+}
+
 }  // namespace penstock::api

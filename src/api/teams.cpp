@@ -16,7 +16,6 @@
 #include "core/library.hpp"
 #include "core/transports.hpp"
 #include "group/mpi_member_group.hpp"
-#include "group/world_ranks.hpp"
 #include "penstock/penstock.h"
 
 using namespace penstock;
@@ -75,11 +74,6 @@ void set_apart(const void* address) {
   shared().ended_badly.insert(memories().extract(address));
 }
 
-// MPI would wait for them for ever.
-void refuse_the_dead(core::Library& library, MPI_Comm team) {
-  if (team != MPI_COMM_NULL) api::while_alive(library, group::members_of(team).local)();
-}
-
 void forget(const void* address) {
   const std::lock_guard lock(mutex);
   memories().erase(address);
@@ -105,8 +99,7 @@ void end_team_memory() noexcept {
 
 int PST_Team_memory(void* base, MPI_Aint size, int owner, MPI_Comm team, void* mineptr) {
   return api::guard([&](core::Library& library) {
-    refuse_the_dead(library, team);
-    auto members = group::MpiMemberGroup::of_communicator(team);
+    auto members = group::MpiMemberGroup::of_communicator(team, api::watch_alive(library));
     Memories prepared;  // so that nothing can fail on one rank alone behind the match
     members->together([&] {
       api::require_pointer(mineptr, "mineptr");

@@ -226,15 +226,15 @@ void attach_window(MPI_Win win, const MPI_Comm* comm) {
   core::Library& library = core::Library::require();
   if (attached(win) != nullptr) return;
   const WindowPart part = part_of(win);
-  auto group = comm != nullptr ? group::MpiMemberGroup::of_communicator(*comm)
-                               : group::MpiMemberGroup::of_window(win);
+  auto group = comm != nullptr ? group::MpiMemberGroup::of_communicator(*comm, watch_alive(library))
+                               : group::MpiMemberGroup::of_window(win, watch_alive(library));
   group::MemberGroup& members = *group;
   hang_on(win, open_window(library, std::move(group), part), members);
 }
 
 MPI_Win create_window(const WindowPart& part, MPI_Info info, MPI_Comm comm) {
   core::Library& library = core::Library::require();
-  auto group = group::MpiMemberGroup::of_communicator(comm);
+  auto group = group::MpiMemberGroup::of_communicator(comm, watch_alive(library));
   group->together([&] {
     require_valid(part);
     if (part.base == nullptr && part.bytes > 0)
@@ -245,7 +245,7 @@ MPI_Win create_window(const WindowPart& part, MPI_Info info, MPI_Comm comm) {
 
 MPI_Win allocate_window(MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm, void** base) {
   core::Library& library = core::Library::require();
-  auto group = group::MpiMemberGroup::of_communicator(comm);
+  auto group = group::MpiMemberGroup::of_communicator(comm, watch_alive(library));
   WindowPart part{nullptr, bytes, unit};
   peer::Memory& memory = library.transports().peer().memory();
   try {

@@ -13,6 +13,10 @@
 
 namespace penstock::group {
 
+// Made for these world ranks, it is called again and again while a member waits for the others;
+// what it throws ends the wait, and the group.
+using Watch = std::function<std::function<bool()>(std::vector<int> world_ranks)>;
+
 class MemberGroup {
  public:
   using Records = std::vector<std::vector<std::byte>>;  // by member
@@ -29,9 +33,9 @@ class MemberGroup {
   // To each member its record, from each one ours.
   virtual Records exchange(const Records& records) = 0;
   virtual bool on_all(bool mine) = 0;  // whether it is so on each member
-  // Calls meanwhile(), which may be empty, until all members have come. False: some member has not
-  // within this time (0: no limit). It throws what meanwhile() throws; after either nobody meets
-  // any more.
+  // As its watch, meanwhile() is called, which may be empty, until all members have come. False:
+  // some member has not within this time (0: no limit). It throws what meanwhile() throws; after
+  // either nobody meets any more.
   virtual bool meet(std::chrono::milliseconds limit, const std::function<bool()>& meanwhile) = 0;
   // Runs a step on every member and throws base::Error on all when it fails on one. The step makes
   // no collective call.

@@ -33,13 +33,13 @@ int ranks_in(MPI_Group group) {
 
 }  // namespace
 
-std::unique_ptr<MpiMemberGroup> MpiMemberGroup::of_window(MPI_Win window) {
+std::unique_ptr<MpiMemberGroup> MpiMemberGroup::of_window(MPI_Win window, const Watch& watch) {
   MPI_Group members = MPI_GROUP_NULL;
   check_mpi(PMPI_Win_get_group(window, &members), "MPI_Win_get_group");
-  return std::unique_ptr<MpiMemberGroup>(new MpiMemberGroup(members, nullptr));
+  return std::unique_ptr<MpiMemberGroup>(new MpiMemberGroup(members, nullptr, watch));
 }
 
-std::unique_ptr<MpiMemberGroup> MpiMemberGroup::of_communicator(MPI_Comm comm) {
+std::unique_ptr<MpiMemberGroup> MpiMemberGroup::of_communicator(MPI_Comm comm, const Watch& watch) {
   if (comm == MPI_COMM_NULL)
     throw Error(ErrorKind::communicator, "the communicator is MPI_COMM_NULL");
   int inter = 0;
@@ -49,13 +49,14 @@ std::unique_ptr<MpiMemberGroup> MpiMemberGroup::of_communicator(MPI_Comm comm) {
                 "an intercommunicator has no windows, and its groups are no team");
   MPI_Group members = MPI_GROUP_NULL;
   check_mpi(PMPI_Comm_group(comm, &members), "MPI_Comm_group");
-  return std::unique_ptr<MpiMemberGroup>(new MpiMemberGroup(members, &comm));
+  return std::unique_ptr<MpiMemberGroup>(new MpiMemberGroup(members, &comm, watch));
 }
 
 // Takes the group.
-MpiMemberGroup::MpiMemberGroup(MPI_Group members, const MPI_Comm* comm) : members_(members) {
+MpiMemberGroup::MpiMemberGroup(MPI_Group members, const MPI_Comm* comm, const Watch& watch)
+    : members_(members) {
   try {
-    open(comm);
+    open(comm, watch);
   } catch (...) {
     release();
     throw;
@@ -63,7 +64,7 @@ MpiMemberGroup::MpiMemberGroup(MPI_Group members, const MPI_Comm* comm) : member
 }
 
 // Not by MPI_Comm_dup: that would run the program's attribute copy functions.
-void MpiMemberGroup::open(const MPI_Comm* comm) {
+void MpiMemberGroup::open(const MPI_Comm* comm, const Watch& watch) {
   MPI_Group world = MPI_GROUP_NULL;
   check_mpi(PMPI_Comm_group(MPI_COMM_WORLD, &world), "MPI_Comm_group");
   const int size = ranks_in(members_);
@@ -78,6 +79,8 @@ void MpiMemberGroup::open(const MPI_Comm* comm) {
     if (rank == MPI_UNDEFINED)
       throw Error(ErrorKind::communicator,
                   "it has members outside MPI_COMM_WORLD, which streams do not reach");
+  meanwhile_ = watch(world_ranks_);
+  if (comm != nullptr) group::meet(*comm, std::chrono::milliseconds(0), meanwhile_);
   if (comm != nullptr)
     check_mpi(PMPI_Comm_create(*comm, members_, &comm_), "MPI_Comm_create");
   else
@@ -98,35 +101,11 @@ void MpiMemberGroup::release() noexcept {
   if (members_ != MPI_GROUP_NULL) PMPI_Group_free(&members_);
 }
 
-MemberGroup::Records MpiMemberGroup::exchange(const Records& records) {
-  const std::size_t count = records.size();
-  std::vector<int> sizes(count), starts(count), their_sizes(count), their_starts(count);
-  std::vector<std::byte> out;
-  for (std::size_t i = 0; i < count; ++i) {
-    starts[i] = static_cast<int>(out.size());
-    sizes[i] = static_cast<int>(records[i].size());
-    out.insert(out.end(), records[i].begin(), records[i].end());
-  }
-  check_mpi(PMPI_Alltoall(sizes.data(), 1, MPI_INT, their_sizes.data(), 1, MPI_INT, comm_),
-            "MPI_Alltoall");
-  std::exclusive_scan(their_sizes.begin(), their_sizes.end(), their_starts.begin(), 0);
-  std::vector<std::byte> in(
-      static_cast<std::size_t>(std::accumulate(their_sizes.begin(), their_sizes.end(), 0)));
-  check_mpi(PMPI_Alltoallv(out.data(), sizes.data(), starts.data(), MPI_BYTE, in.data(),
-                           their_sizes.data(), their_starts.data(), MPI_BYTE, comm_),
-            "MPI_Alltoallv");
-  Records theirs(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto begin = in.begin() + their_starts[i];
-    theirs[i].assign(begin, begin + their_sizes[i]);
-  }
-  return theirs;
-}
+namespace {
 
-// Who waits sleeps: the others may need the core.
-bool meet(MPI_Comm comm, std::chrono::milliseconds limit, const std::function<bool()>& meanwhile) {
-  MPI_Request request = MPI_REQUEST_NULL;
-  check_mpi(PMPI_Ibarrier(comm, &request), "MPI_Ibarrier");
+// Who waits sleeps: the others may need the core. Whether the request has ended in time.
+bool await(MPI_Request& request, std::chrono::milliseconds limit,
+           const std::function<bool()>& meanwhile) {
   const auto began = std::chrono::steady_clock::now();
   base::Backoff backoff(std::chrono::microseconds(0));
   for (;;) {
@@ -137,6 +116,77 @@ bool meet(MPI_Comm comm, std::chrono::milliseconds limit, const std::function<bo
     if (meanwhile) meanwhile();
     backoff.pause();
   }
+}
+
+// What a collective call of MPI's uses until it ends.
+struct Letters {
+  std::vector<int> sizes, starts;
+  std::vector<std::byte> bytes;
+
+  explicit Letters(std::size_t count) : sizes(count), starts(count) {}
+  void make_room() {
+    std::exclusive_scan(sizes.begin(), sizes.end(), starts.begin(), 0);
+    bytes.resize(static_cast<std::size_t>(std::accumulate(sizes.begin(), sizes.end(), 0)));
+  }
+};
+
+}  // namespace
+
+// What has not ended is left to MPI, and the communicator with it.
+void MpiMemberGroup::await(MPI_Request request) {
+  try {
+    group::await(request, std::chrono::milliseconds(0), meanwhile_);
+  } catch (...) {
+    comm_ = MPI_COMM_NULL;
+    throw;
+  }
+}
+
+// Says once more why it was left to MPI.
+void MpiMemberGroup::require_open() const {
+  if (comm_ != MPI_COMM_NULL) return;
+  if (meanwhile_) meanwhile_();
+  throw Error(ErrorKind::communicator, "its members have not met before");
+}
+
+MemberGroup::Records MpiMemberGroup::exchange(const Records& records) {
+  require_open();
+  const std::size_t count = records.size();
+  auto out = std::make_unique<Letters>(count), in = std::make_unique<Letters>(count);
+  for (std::size_t i = 0; i < count; ++i) out->sizes[i] = static_cast<int>(records[i].size());
+  out->make_room();
+  for (std::size_t i = 0; i < count; ++i)
+    std::copy(records[i].begin(), records[i].end(), out->bytes.begin() + out->starts[i]);
+  try {
+    MPI_Request request = MPI_REQUEST_NULL;
+    check_mpi(PMPI_Ialltoall(out->sizes.data(), 1, MPI_INT, in->sizes.data(), 1, MPI_INT, comm_,
+                             &request),
+              "MPI_Ialltoall");
+    await(request);
+    in->make_room();
+    check_mpi(PMPI_Ialltoallv(out->bytes.data(), out->sizes.data(), out->starts.data(), MPI_BYTE,
+                              in->bytes.data(), in->sizes.data(), in->starts.data(), MPI_BYTE,
+                              comm_, &request),
+              "MPI_Ialltoallv");
+    await(request);
+  } catch (...) {
+    // MPI may still use them.
+    (void)out.release();
+    (void)in.release();
+    throw;
+  }
+  Records theirs(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto begin = in->bytes.begin() + in->starts[i];
+    theirs[i].assign(begin, begin + in->sizes[i]);
+  }
+  return theirs;
+}
+
+bool meet(MPI_Comm comm, std::chrono::milliseconds limit, const std::function<bool()>& meanwhile) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(PMPI_Ibarrier(comm, &request), "MPI_Ibarrier");
+  return await(request, limit, meanwhile);
 }
 
 bool MpiMemberGroup::meet(std::chrono::milliseconds limit, const std::function<bool()>& meanwhile) {
@@ -156,9 +206,18 @@ bool MpiMemberGroup::meet(std::chrono::milliseconds limit, const std::function<b
 }
 
 bool MpiMemberGroup::on_all(bool mine) {
-  int value = mine ? 1 : 0;
-  check_mpi(PMPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_MIN, comm_), "MPI_Allreduce");
-  return value != 0;
+  require_open();
+  auto value = std::make_unique<int>(mine ? 1 : 0);
+  try {
+    MPI_Request request = MPI_REQUEST_NULL;
+    check_mpi(PMPI_Iallreduce(MPI_IN_PLACE, value.get(), 1, MPI_INT, MPI_MIN, comm_, &request),
+              "MPI_Iallreduce");
+    await(request);
+  } catch (...) {
+    (void)value.release();  // MPI may still use it
+    throw;
+  }
+  return *value != 0;
 }
 
 void MpiMemberGroup::members_of(MPI_Group group, std::vector<int>& found) const {

@@ -18,9 +18,11 @@ class MpiMemberGroup final : public MemberGroup {
  public:
   // Collective over the processes of the window, or of the communicator. Throw
   // base::Error(communicator) where these reach beyond MPI_COMM_WORLD, base::Error(mpi). In some
-  // MPIs both handles are of one type.
-  static std::unique_ptr<MpiMemberGroup> of_window(MPI_Win window);
-  static std::unique_ptr<MpiMemberGroup> of_communicator(MPI_Comm comm);
+  // MPIs both handles are of one type. While they wait for the others they call what `watch` makes;
+  // but MPI's own call that makes the members' communicator waits by itself, which those of a
+  // communicator enter when all have come.
+  static std::unique_ptr<MpiMemberGroup> of_window(MPI_Win window, const Watch& watch);
+  static std::unique_ptr<MpiMemberGroup> of_communicator(MPI_Comm comm, const Watch& watch);
   ~MpiMemberGroup() override;
 
   Records exchange(const Records& records) override;
@@ -40,13 +42,16 @@ class MpiMemberGroup final : public MemberGroup {
   MadeWindow create_window(std::span<std::byte> memory, int unit, MPI_Info info);
 
  private:
-  MpiMemberGroup(MPI_Group members, const MPI_Comm* comm);
-  void open(const MPI_Comm* comm);
+  MpiMemberGroup(MPI_Group members, const MPI_Comm* comm, const Watch& watch);
+  void open(const MPI_Comm* comm, const Watch& watch);
   void release() noexcept;
+  void await(MPI_Request request);
+  void require_open() const;
 
   MPI_Group members_ = MPI_GROUP_NULL;
   std::vector<int> all_ranks_;  // 0, 1, ...
   MPI_Comm comm_ = MPI_COMM_NULL;
+  std::function<bool()> meanwhile_;
 };
 
 }  // namespace penstock::group

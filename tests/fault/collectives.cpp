@@ -71,6 +71,21 @@ void dead_member(const Job& job) {
   content_and_gone();
 }
 
+// Rank 0 is in a call that is collective, or about to make it, when rank 1 dies. What comes
+// afterwards says so as well.
+void dead_in_collective_call(const Job& job) {
+  if (job.rank == 1) die();
+  std::byte data[8];
+  void* mine = nullptr;
+  require_kind(PST_Team_memory(data, sizeof data, 0, MPI_COMM_WORLD, &mine), PST_ERROR_PEER_DEAD,
+               "PST_Team_memory");
+  require(told("the process of rank 1 has ended"), "the error names rank 1");
+  MPI_Win window = MPI_WIN_NULL;
+  require_kind(PST_Win_create(data, sizeof data, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window),
+               PST_ERROR_PEER_DEAD, "PST_Win_create");
+  content_and_gone();
+}
+
 // Rank 1 comes too late for the match of rank 0, and then rank 0 for that of rank 1. Together they
 // match what both hand over again.
 void silent_member(const Job& job) {

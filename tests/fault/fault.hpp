@@ -78,6 +78,7 @@ void silent_channel_peer(const Job& job);
 void dead_enqueued_peer(const Job& job);
 void silent_enqueued_peer(const Job& job);
 void dead_member(const Job& job);
+void dead_in_collective_call(const Job& job);
 void silent_member(const Job& job);
 void dead_context(const Job& job);
 void dead_lane_peer(const Job& job);

@@ -345,6 +345,10 @@ def dead_member(options, jobs):
         run_simple(options, jobs, "dead_member", ranks=(0,), settings={"PENSTOCK_TEST_ALGORITHM": algorithm}, survive=True)
 
 
+def dead_in_collective_call(options, jobs):
+    run_simple(options, jobs, "dead_in_collective_call", ranks=(0,), survive=True)
+
+
 def silent_member(options, jobs):
     run_simple(options, jobs, "silent_member", settings={"PENSTOCK_TIMEOUT": "1"})
 
@@ -356,7 +360,7 @@ def idle(options, jobs):
 CASES = {case.__name__: case for case in (
     dead_peer, dead_lane_peer, dead_parent, dead_context, dead_peer_in_match, dead_peer_at_end, dead_sender_of_wildcard, stopped_peer, fatal_handler, released_sender, released_small_sender,
     released_receiver, freed_peer, unreceived_buffered, failed_beside_receive, failed_beside_send, match_time_out, report, own_signal_handler, killed_job, small_memory, no_memory,
-    dead_window_peer, silent_window_peer, stopped_window_peer, dead_channel_peer, silent_channel_peer, dead_enqueued_peer, dead_promised_peer, silent_enqueued_peer, dead_member, silent_member, idle)}
+    dead_window_peer, silent_window_peer, stopped_window_peer, dead_channel_peer, silent_channel_peer, dead_enqueued_peer, dead_promised_peer, silent_enqueued_peer, dead_member, dead_in_collective_call, silent_member, idle)}
 
 
 def main():

@@ -33,6 +33,7 @@ std::map<std::string, Scenario> scenarios() {
           {"dead_enqueued_peer", {dead_enqueued_peer}},
           {"silent_enqueued_peer", {silent_enqueued_peer}},
           {"dead_member", {dead_member}},
+          {"dead_in_collective_call", {dead_in_collective_call}},
           {"silent_member", {silent_member}},
           {"idle", {idle}}};
 }
