@@ -599,9 +599,9 @@ PST_API int PST_Channel_buffer(MPI_Request channel, void* bufptr);
  * has happened. PST_Queue_wait waits for what is enqueued, and adds no put_wait to a put.
  * A queue or channel that fails (PST_ERROR_PEER_DEAD; PST_ERROR_PEER_FREED for what the other end
  * does not serve any more; PST_ERROR_TIMEOUT) ends all waits of the channel, whose reports name the
- * unit. Freed, a channel ends behind what is enqueued for it; one that no queue was used on waits
- * in PST_Request_free for what is under way. Over `peer` a copy that a sender has begun is not
- * called back: it may write units that the receiver had not waited for after that (docs/channel.md).
+ * unit. Freed, a channel ends behind what is enqueued for it and what is under way; one that no
+ * queue was used on waits for the latter in PST_Request_free. Nothing comes into the buffer behind
+ * that.
  * Errors: PST_ERROR_QUEUE, PST_ERROR_REQUEST, PST_ERROR_NOT_MATCHED, PST_ERROR_ARGUMENT (no
  * channel, its other end, a range that is none of whole units within it), PST_ERROR_UNSUPPORTED (a
  * queue over a stream of a GPU), PST_ERROR_RESOURCES, with PENSTOCK_CHECK=1 the two above, what a

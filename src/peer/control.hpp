@@ -10,9 +10,9 @@ namespace penstock::peer {
 
 inline constexpr std::size_t cache_line = 64;
 
-// This block lies in the sender's arena. The receiver writes its first line in every epoch. CLOSED
-// has a line apart from it, because the threads that enqueue look at it before every start and must
-// not take the busy line away from the two workers.
+// This block lies in the sender's arena. The receiver writes its first line in every epoch, and the
+// sender the second one in every push. CLOSED has a line apart from both, because the threads that
+// enqueue look at it before every start and must not take a busy line away from the two workers.
 struct alignas(cache_line) SenderBlock {
   std::uint64_t cts;
   std::uint64_t fin;
@@ -20,7 +20,7 @@ struct alignas(cache_line) SenderBlock {
   std::uint64_t pulled_parts;  // by both, by compare-and-swap: see parts.hpp
   alignas(cache_line) std::uint64_t push;
   std::uint64_t claim;
-  std::uint64_t closed;  // by the receiver, its last store into this block
+  alignas(cache_line) std::uint64_t closed;  // by the receiver, its last store into this block
 };
 
 // This block lies in the receiver's arena; a ring's slots follow. Without a rendezvous only
@@ -32,7 +32,7 @@ struct alignas(cache_line) ReceiverBlock {
   std::uint64_t closed;        // by the sender, its last store into this block
 };
 
-static_assert(sizeof(SenderBlock) == 2 * cache_line);
+static_assert(sizeof(SenderBlock) == 3 * cache_line);
 static_assert(sizeof(ReceiverBlock) == cache_line);
 
 // How a message lies in a slot: lines of `line_bytes`, each ending with its flag word. A message of

@@ -16,9 +16,10 @@ using protocol::Progress;
 using protocol::Side;
 
 // The plan of one end of a pair: that end, its port and its private words. End says what it does:
-// its side, port and state, start, wait, what it waits for, and how it closes out of order
-// (ring_ends.hpp, rendezvous_ends.hpp, window_ends.hpp). A template, so that the state machine is
-// inlined into the two functions that the worker calls.
+// its side, port and state, start, wait, what it waits for, how it closes out of order, and, where
+// that takes time, when its buffer is untouched then (ring_ends.hpp, rendezvous_ends.hpp,
+// window_ends.hpp). A template, so that the state machine is inlined into the two functions that
+// the worker calls.
 template <class End>
 class EndPlan final : public plan::HostPlan {
  public:
@@ -84,7 +85,13 @@ class EndPlan final : public plan::HostPlan {
     if (!std::exchange(closed_, true)) protocol::closing::close<End::side>(port_, next());
   }
   void run_poison() noexcept override {
-    if (!std::exchange(closed_, true)) End::close_out_of_order(port_, next());
+    if (!std::exchange(closed_, true)) End::close_out_of_order(port_, state_);
+  }
+  bool run_untouched() noexcept override {
+    if constexpr (requires { End::untouched(port_, state_); })
+      return End::untouched(port_, state_) || end_.copies_no_more(label());
+    else
+      return true;
   }
   PairEnd end_;
   Port port_;

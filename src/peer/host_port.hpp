@@ -145,6 +145,9 @@ class HostPort {
   bool help_pull(protocol::Epoch epoch) noexcept {
     return help_copy<protocol::Side::sender>(sender_->pulled_parts, epoch);
   }
+  bool refuse_help(protocol::Epoch epoch) noexcept {
+    return parts_.count >= 2 && Parts::refuse(std::atomic_ref(sender_->pulled_parts), epoch);
+  }
   bool copy_failed() const noexcept { return copy_error_ != 0; }
   int copy_error() const noexcept { return copy_error_; }
 

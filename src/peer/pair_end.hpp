@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/elapsed.hpp"
 #include "base/error.hpp"
 #include "peer/copy_error.hpp"
 #include "peer/holding.hpp"
@@ -30,6 +32,7 @@ using StateOf =
 struct Pair {
   int peer = -1;  // world rank
   const std::atomic<bool>* peer_dead = nullptr;
+  std::chrono::milliseconds timeout{0};  // for a copy that lasts when it is wanted no more
   PortSetup port;
   std::shared_ptr<const datatype::Segments> segments, other_segments;  // that the port looks at
   Holding holding;
@@ -51,6 +54,9 @@ class PairEnd {
 
   std::optional<base::Error> why_hopeless(protocol::Epoch epoch, bool peer_closed) const;
   std::optional<base::Error> why_not_started(StartOutcome outcome, protocol::Epoch epoch) const;
+  // While a copy by the peer, into a buffer that is given up, is not over: whether it is waited for
+  // no more. Says so in the log, where time has ended it.
+  bool copies_no_more(const std::string& label) noexcept;
   base::Error copy_failed(int error) const { return copy_error(peer_, error); }
 
  private:
@@ -65,6 +71,9 @@ class PairEnd {
   Retired& retired_;
   std::string path_;
   bool window_;
+  const std::chrono::milliseconds timeout_;
+  base::Elapsed touched_;
+  bool left_to_peer_ = false;
 };
 
 }  // namespace penstock::peer

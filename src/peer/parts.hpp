@@ -62,6 +62,16 @@ struct PartsWord {
     }
     return taken;
   }
+
+  // By the receiver, of parts that it has offered: takes what is left, and copies nothing. Returns
+  // whether the sender has taken one, from the front.
+  template <class W>
+  static bool refuse(W word, protocol::Epoch epoch) noexcept {
+    if (!of(word.load(std::memory_order_acquire), epoch)) return false;
+    take<protocol::Side::receiver>(
+        word, [](std::uint64_t) {}, [] { return false; });
+    return first(word.load(std::memory_order_acquire)) > 0;
+  }
 };
 
 // How a message is cut.

@@ -180,6 +180,7 @@ Pair Peer::pair_with(int rank) const {
   Pair pair;
   pair.peer = rank;
   pair.peer_dead = &world_.dead(rank);
+  pair.timeout = settings_.timeout;
   pair.retired = &retired_;
   return pair;
 }

@@ -25,8 +25,8 @@ struct RingEnd {
   using State = StateOf<side>;
 
   static std::optional<base::Error> broken(const State&) { return std::nullopt; }
-  static void close_out_of_order(Port& port, protocol::Epoch epoch) noexcept {
-    protocol::closing::close<side>(port, epoch);
+  static void close_out_of_order(Port& port, const State& state) noexcept {
+    protocol::closing::close<side>(port, state.done + 1);
   }
 };
 

@@ -23,8 +23,8 @@ struct WindowEnd {
   using State = ItsState;
 
   static std::optional<base::Error> broken(const State&) { return std::nullopt; }
-  static void close_out_of_order(Port& port, protocol::Epoch epoch) noexcept {
-    protocol::closing::close<side>(port, epoch);
+  static void close_out_of_order(Port& port, const State& state) noexcept {
+    protocol::closing::close<side>(port, state.done + 1);
   }
 };
 

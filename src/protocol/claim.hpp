@@ -11,10 +11,14 @@ namespace penstock::protocol {
 enum class Claim : std::uint8_t { won, lost, contended };
 
 // The word may hold a later epoch: the receiver has pulled this one, begun the next and given that
-// up (forbid_claim).
+// up (forbid_claim). Where its buffer rests on that, the sender, who alone comes late, puts it
+// back.
 template <Port P>
 PENSTOCK_HD Claim claim_by_exchange(P& port, Epoch epoch) {
-  return port.exchange(Word::claim, epoch) < epoch ? Claim::won : Claim::lost;
+  const Epoch before = port.exchange(Word::claim, epoch);
+  if constexpr (EndsUntouched<P>)
+    if (before > epoch) port.exchange(Word::claim, before);
+  return before < epoch ? Claim::won : Claim::lost;
 }
 
 // Two flags and two fences leave one case open: a sender that reads the receiver's wish cannot know
@@ -47,7 +51,8 @@ PENSTOCK_HD Claim claim_as_receiver(P& port, Epoch epoch) {
 
 // For a side that gives the epoch up, before it closes: no wait of the other side begins to copy it
 // from now on. It is a courtesy to the user's memory, not what truth rests on: a copy that has
-// begun goes on, and a start pushes without a claim; both find CLOSED afterwards. By flags each
+// begun goes on, and a start pushes without a claim; both find CLOSED afterwards. (Where a receive
+// ends untouched, rendezvous.hpp, its user's memory rests on the claim.) By flags each
 // word is moved past every value that would let the other side copy: to 2e+3, PULL is neither free
 // nor the answer of who gave way. It stores and does not look, and never waits.
 template <Side side, Port P>

@@ -47,9 +47,12 @@ PENSTOCK_HD void close(P& port, Epoch first_not_served) {
 //   a buffer in new use. A receiver has loaded from the send buffer. If it loaded from the new use,
 //   the acquire fence makes the look find CLOSED, since the fence in close() lies before that use:
 //   the pattern of a seqlock.
+//   Where a receive ends untouched (rendezvous.hpp), what its sender has stored is out of the
+//   question: the receiver waits for it.
 template <Side side, Port P>
 PENSTOCK_HD bool copy_holds(P& port, Epoch epoch) {
   if (port.copy_failed()) return false;
+  if constexpr (side == Side::sender && EndsUntouched<P>) return true;
   constexpr Order order = side == Side::sender ? Order::seq_cst : Order::acquire;
   if constexpr (P::may_close) port.template fence<order>();
   return !peer_closed<side>(port, epoch);

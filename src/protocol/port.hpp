@@ -80,6 +80,16 @@ concept SharesCopies = requires(P port, Epoch epoch) {
   { port.help_pull(epoch) } -> std::same_as<bool>;
 };
 
+// A port whose receive can wait, where it is given up, until no copy by the sender is under way any
+// more. Then each push is claimed, also that of a start.
+//   refuse_help  receiver, of an epoch that it has claimed itself: no part is taken any more; true:
+//                the sender has taken one
+template <class P>
+concept EndsUntouched = requires(P port, Epoch epoch) {
+  requires P::ends_untouched && P::native_atomics;
+  { port.refuse_help(epoch) } -> std::same_as<bool>;
+};
+
 // A port whose calls are launches on a device, where one that only looks costs as much as a
 // message, and one that ends with a store to the peer holds up the stream until the peer's memory
 // has answered. A ring then leaves such ends to the next call (ring.hpp), and needs one slot more.

@@ -2,6 +2,10 @@
 // Large messages between buffers that each side can reach. A start pushes if the receive has been
 // started; otherwise it leaves the data and says so (RTS), and whichever side waits moves it: the
 // sender by pushing, the receiver by pulling.
+//
+// A receive that is given up after its start may meet a sender that copies into its buffer. Where
+// the port can (EndsUntouched), a push has the claim of its epoch, and the receiver, which has no
+// other way to call it back, waits for DONE.
 #pragma once
 
 #include "protocol/claim.hpp"
@@ -31,6 +35,16 @@ PENSTOCK_HD bool push_epoch(P& port, SendState& state, Epoch epoch) {
   return helped;
 }
 
+// Whether a start may push. The claim of an epoch that was not posted can only be the receiver's,
+// who has given it up.
+template <Port P>
+PENSTOCK_HD bool may_push(P& port, Epoch epoch) {
+  if constexpr (EndsUntouched<P>)
+    return claim_by_exchange(port, epoch) == Claim::won;
+  else
+    return true;
+}
+
 // Is called after a push in which the receiver took part: the send ends with FIN alone. The
 // receiver is copying, so FIN comes.
 PENSTOCK_HD inline void await_helper(SendState& state) {
@@ -47,9 +61,11 @@ PENSTOCK_HD StartOutcome start_send(P& port, SendState& state) {
     // later than the promise.
     if (port.checks_ready() && port.template load<Order::acquire>(Word::cts) < epoch)
       return StartOutcome::receiver_not_started;
+    if (!may_push(port, epoch)) return StartOutcome::peer_closed;
     if (push_epoch(port, state, epoch)) await_helper(state);
   } else if (port.template load<Order::acquire>(Word::cts) >= epoch) {
     state.posted = false;
+    if (!may_push(port, epoch)) return StartOutcome::peer_closed;
     if (push_epoch(port, state, epoch)) await_helper(state);
   } else {
     state.posted = true;
@@ -118,6 +134,7 @@ PENSTOCK_HD Progress end_receive(P& port, ReceiveState& state) {
     return Progress::pending;
   }
   state.copied = false;
+  state.pulls = false;
   state.stage = Stage::open;
   ++state.done;
   return Progress::ended;
@@ -148,6 +165,7 @@ PENSTOCK_HD Progress wait_receive(P& port, ReceiveState& state) {
   }
   bool helped = false;
   state.copied = true;
+  state.pulls = true;
   if constexpr (SharesCopies<P>)
     helped = port.pull_with_help(epoch);
   else
@@ -166,6 +184,27 @@ template <Mode mode, Side side, Port P>
 PENSTOCK_HD void poison(P& port, Epoch epoch) {
   if constexpr (mode != Mode::ready) forbid_claim<side>(port, epoch);
   closing::close<side>(port, epoch);
+}
+
+// The same for a receive that may have been started. No copy by the sender begins any more; the
+// buffer is the program's when is_untouched() says so.
+template <EndsUntouched P>
+PENSTOCK_HD void give_up_receive(P& port, ReceiveState& state) {
+  const Epoch epoch = state.done + 1;
+  state.touched =
+      state.pulls ? port.refuse_help(epoch) : claim_by_exchange(port, epoch) == Claim::lost;
+  closing::close<Side::receiver>(port, epoch);
+}
+
+// A sender that has the claim, or helps, copies at once, and then says DONE; or CLOSED, where its
+// copy fails.
+template <EndsUntouched P>
+PENSTOCK_HD bool is_untouched(P& port, ReceiveState& state) {
+  const Epoch epoch = state.done + 1;
+  if (state.touched)
+    state.touched = port.template load<Order::acquire>(Word::done) < epoch &&
+                    !closing::peer_closed<Side::receiver>(port, epoch);
+  return !state.touched;
 }
 
 }  // namespace penstock::protocol::rendezvous

@@ -36,6 +36,10 @@ struct ReceiveState {
   bool told = false;       // ring, deferred: this wait has stored FIN of the epoch before
   Stage stage = Stage::open;
   bool copied = false;  // as above
+  // Rendezvous that ends untouched: this end has the claim; the sender may be copying for a receive
+  // that has been given up.
+  bool pulls = false;
+  bool touched = false;
   // Large ready sends: a later epoch was pushed over one that had not been received. Sticky.
   bool promise_broken = false;
 };

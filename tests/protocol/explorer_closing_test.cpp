@@ -28,7 +28,8 @@ std::vector<PairSpec> closing_kinds() {
           closing(deferred_ring(Mode::standard, 4)),
           closing(deferred_ring(Mode::synchronous, 3)),
           closing(rendezvous()),
-          closing(rendezvous(ClaimBy::flags))};
+          closing(rendezvous(ClaimBy::flags)),
+          on_hosts(rendezvous())};
 }
 
 class Closing : public ::testing::TestWithParam<PairSpec> {
@@ -131,16 +132,18 @@ TEST_P(Closing, L18_BlockIsReusedWhenBothHaveClosed) {
 
 TEST(ClosingReady, L21) {
   for (bool shares : {false, true}) {
-    PairSpec kind = closing(shares ? shared_rendezvous(ClaimBy::exchange, Mode::ready)
-                                   : rendezvous(ClaimBy::exchange, Mode::ready));
-    expect_truth("L21, ready", {ring(), kind}, {"r1 w1 s2 w2", "r2 s1 w1 w2"}, 1);
-    expect_truth("L21, ready", {ring(), kind}, {"r1 w1 s2 w2", "r2 s1 w1 w2"}, 2);
+    const PairSpec large = shares ? shared_rendezvous(ClaimBy::exchange, Mode::ready)
+                                  : rendezvous(ClaimBy::exchange, Mode::ready);
+    for (const PairSpec& kind : {closing(large), on_hosts(large)})
+      for (unsigned releases : {1u, 2u})
+        expect_truth("L21, ready", {ring(), kind}, {"r1 w1 s2 w2", "r2 s1 w1 w2"}, releases);
   }
 }
 
 TEST(ClosingShared, L21) {
-  for (ClaimBy claim : {ClaimBy::exchange, ClaimBy::flags}) {
-    const PairSpec kind = closing(shared_rendezvous(claim));
+  for (const PairSpec& kind :
+       {closing(shared_rendezvous()), closing(shared_rendezvous(ClaimBy::flags)),
+        on_hosts(shared_rendezvous())}) {
     for (unsigned releases : {1u, 2u})
       expect_truth("L21, shared", {kind}, {"(s1 w1)2", "(r1 w1)2"}, releases);
   }
@@ -148,10 +151,34 @@ TEST(ClosingShared, L21) {
 
 TEST(ClosingFailedCopy, EndsBothWaits) {
   for (bool shares : {false, true}) {
-    PairSpec kind = closing(shares ? shared_rendezvous() : rendezvous());
-    kind.copy_may_fail = true;
+    const PairSpec large = shares ? shared_rendezvous() : rendezvous();
+    for (PairSpec kind : {closing(large), on_hosts(large)}) {
+      kind.copy_may_fail = true;
+      for (unsigned releases : {0u, 1u})
+        expect_truth("a copy fails", {kind}, {"(s1 w1)2", "(r1 w1)2"}, releases);
+    }
+  }
+}
+
+// The receiver frees its half while its receive is started, as a channel's may be: behind that
+// nothing comes into its buffer, whatever its sender is in the middle of.
+TEST(ClosingUntouched, AReceiveThatIsFreed) {
+  for (bool shares : {false, true})
+    for (bool may_fail : {false, true}) {
+      PairSpec kind = on_hosts(shares ? shared_rendezvous() : rendezvous());
+      kind.copy_may_fail = may_fail;
+      for (unsigned releases : {0u, 1u})
+        for (const std::string receiver : {"r1 c1", "r1 w1 r1 c1"})
+          expect_truth("freed", {kind}, {"(s1 w1)2", receiver}, releases);
+      if (!shares) expect_truth("freed", {kind, kind}, {"s1 s2 w12", "r1 r2 c1 w2"}, 1);
+    }
+}
+TEST(ClosingUntouched, AReadyReceiveThatIsFreed) {
+  for (bool shares : {false, true}) {
+    const PairSpec kind = on_hosts(shares ? shared_rendezvous(ClaimBy::exchange, Mode::ready)
+                                          : rendezvous(ClaimBy::exchange, Mode::ready));
     for (unsigned releases : {0u, 1u})
-      expect_truth("a copy fails", {kind}, {"(s1 w1)2", "(r1 w1)2"}, releases);
+      expect_truth("freed", {ring(), kind}, {"r1 w1 s2 w2", "r2 s1 w1 c2"}, releases);
   }
 }
 

@@ -229,6 +229,55 @@ TEST(PlantedDefect, ClosingWithoutForbiddingTheClaimIsHarmless) {
   }
 }
 
+// A receive that ends untouched, freed while it is started.
+Scenario freed(const PairSpec& kind) {
+  return {"freed", {on_hosts(kind)}, {{"(s1 w1)2"}, {"r1 w1 r1 c1"}}};
+}
+
+const std::string behind_free = "after its receive had been freed";
+
+void expect_machine_found(const Scenario& scenario, const Machine& machine) {
+  EXPECT_TRUE(try_plain(scenario).ok());
+  const Result result = explore(scenario, Liveness::programs, {machine});
+  const std::string first_line = result.failure.substr(0, result.failure.find('\n'));
+  std::cout << "  " << (result.ok() ? "NOT FOUND" : first_line) << '\n';
+  EXPECT_TRUE(first_line.find(behind_free) != std::string::npos ||
+              first_line.find(race) != std::string::npos)
+      << (result.ok() ? "not found" : result.failure);
+}
+
+TEST(PlantedDefect, AStartThatPushesWithoutTheClaim) {
+  for (const PairSpec& kind : {rendezvous(), shared_rendezvous()}) {
+    Machine machine = machine_for(on_hosts(kind));
+    machine.start_send = machine_for(closing(kind)).start_send;
+    expect_machine_found(freed(kind), machine);
+  }
+}
+
+TEST(PlantedDefect, AReceiverThatDoesNotWaitForTheSendersCopy) {
+  for (const PairSpec& kind : {rendezvous(), shared_rendezvous()}) {
+    Machine machine = machine_for(on_hosts(kind));
+    machine.is_untouched = [](ModelPort&, ReceiverState&) { return true; };
+    expect_machine_found(freed(kind), machine);
+  }
+}
+
+TEST(PlantedDefect, ALaterEpochsClaimIsNotPutBack) {
+  expect_found<ClaimNotPutBack>(freed(rendezvous()), {behind_free, race});
+}
+
+TEST(PlantedDefect, HelpIsNotRefused) {
+  Scenario scenario = freed(shared_rendezvous());
+  scenario.releases = 1;
+  expect_found<HelpNotRefused>(scenario, {behind_free, race});
+}
+
+TEST(WeakenedOrder, DoneOfAReceiveThatIsFreed) {
+  const Scenario scenario{"freed", {on_hosts(rendezvous())}, {{"s1 w1"}, {"r1 c1"}}};
+  expect_found<RelaxedStore<Word::done>>(scenario, {race});
+  expect_found<RelaxedLoad<Word::done>>(scenario, {race});
+}
+
 // Each order of the table in docs/protocol.md made relaxed.
 TEST(WeakenedOrder, Cts) {
   for (const PairSpec& kind : {rendezvous(), ring(Mode::synchronous)}) {

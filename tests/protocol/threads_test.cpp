@@ -141,9 +141,9 @@ TEST_P(Threads, ManyEpochs) {
         << "PENSTOCK_TEST_SEED=" << base_seed();
 }
 
-// Nobody uses a buffer anew here, which is what a release is about: against a copy that cannot be
-// called back that is a race by its nature, and the fences that make it harmless are not seen
-// (docs/protocol.md, Limits).
+// A receive buffer is used anew where it is untouched then. Nobody uses any other, which is what a
+// release is about: against a copy that cannot be called back that is a race by its nature, and the
+// fences that make it harmless are not seen (docs/protocol.md, Limits).
 TEST_P(Threads, L21_ReleasedWaits) {
   for (std::size_t bytes : {56, 200})
     EXPECT_EQ(run_released(kind, {{bytes, 64}, long_run() ? 5000u : 300u, base_seed()}), "")

@@ -3,6 +3,8 @@
 // itself is untouched. A port lives for one run of a call.
 #pragma once
 
+#include <utility>
+
 #include "protocol/explorer/port.hpp"
 
 namespace penstock::explorer::defects {
@@ -223,6 +225,24 @@ struct OnlyThisEpochClaimed : ModelPort {
     const std::uint64_t before = ModelPort::exchange(word, value);
     return before > value ? 0 : before;
   }
+};
+
+// What a late claim has found, that of a later epoch, is not put back.
+struct ClaimNotPutBack : ModelPort {
+  using ModelPort::ModelPort;
+  std::uint64_t exchange(Word word, std::uint64_t value) override {
+    if (std::exchange(claimed_, true)) return 0;
+    return ModelPort::exchange(word, value);
+  }
+
+ private:
+  bool claimed_ = false;
+};
+
+// A receiver that has pulled forgets that its sender may be helping.
+struct HelpNotRefused : ModelPort {
+  using ModelPort::ModelPort;
+  bool refuse_help(Epoch) override { return false; }
 };
 
 // A copy that failed is announced as if it had been made, and believed.

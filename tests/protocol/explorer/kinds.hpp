@@ -39,6 +39,12 @@ inline PairSpec closing(PairSpec kind) {
   return kind;
 }
 
+// As the host's ports are.
+inline PairSpec on_hosts(PairSpec kind) {
+  kind.may_close = kind.untouched = true;
+  return kind;
+}
+
 inline std::vector<PairSpec> all_kinds() {
   std::vector<PairSpec> kinds;
   for (Mode mode : {Mode::standard, Mode::synchronous}) {

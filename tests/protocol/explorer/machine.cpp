@@ -84,6 +84,15 @@ class DeferredWindowPortOf : public PortOf<true, closes> {
   using PortOf<true, closes>::PortOf;
 };
 
+template <class Base>
+class UntouchedPortOf : public Base {
+ public:
+  static constexpr bool ends_untouched = true;
+  using Base::Base;
+
+  bool refuse_help(Epoch epoch) { return this->port_.refuse_help(epoch); }
+};
+
 template <bool exchange_works, bool closes>
 class SharingPortOf : public PortOf<exchange_works, closes> {
  public:
@@ -175,6 +184,21 @@ Machine rendezvous_machine() {
       {rendezvous_closing<mode, Side::sender, P>(), rendezvous_closing<mode, Side::receiver, P>()}};
 }
 
+template <Mode mode, class P>
+Machine untouched_machine() {
+  static_assert(EndsUntouched<P>);
+  Machine machine = rendezvous_machine<mode, P>();
+  machine.give_up_receive = [](ModelPort& model, ReceiverState& state) {
+    P port(model);
+    rendezvous::give_up_receive(port, state);
+  };
+  machine.is_untouched = [](ModelPort& model, ReceiverState& state) {
+    P port(model);
+    return rendezvous::is_untouched(port, state);
+  };
+  return machine;
+}
+
 // A complete is a start, which only sees whether the target still serves, and a wait.
 template <class P>
 Machine window_machine() {
@@ -244,6 +268,12 @@ Machine rendezvous_over(Mode mode) {
   return rendezvous_machine<Mode::standard, P>();
 }
 
+template <class P>
+Machine untouched_over(Mode mode) {
+  return mode == Mode::ready ? untouched_machine<Mode::ready, P>()
+                             : untouched_machine<Mode::standard, P>();
+}
+
 template <bool closes>
 Machine machine_that(const PairSpec& spec) {
   const bool exchange = spec.claim == ClaimBy::exchange;
@@ -252,6 +282,9 @@ Machine machine_that(const PairSpec& spec) {
                          : window_machine<PortOf<true, closes>>();
   if (spec.deferred) return ring_over<DeferredPortOf>(spec.mode);
   if (spec.path == Path::ring) return ring_over<PortOf<true, closes>>(spec.mode);
+  if (spec.untouched)
+    return spec.shares ? untouched_over<UntouchedPortOf<SharingPortOf<true, true>>>(spec.mode)
+                       : untouched_over<UntouchedPortOf<PortOf<true, true>>>(spec.mode);
   if (spec.shares)
     return exchange ? rendezvous_over<SharingPortOf<true, closes>>(spec.mode)
                     : rendezvous_over<SharingPortOf<false, closes>>(spec.mode);

@@ -32,6 +32,9 @@ struct Machine {
   protocol::Progress (*wait_receive)(ModelPort&, ReceiverState&) = nullptr;
   std::array<Closing, 2> closing;  // by Side
   bool send_has_wait = true;       // false: the next start settles it
+  // Of a kind that ends untouched: in place of closing, and asked behind it.
+  void (*give_up_receive)(ModelPort&, ReceiverState&) = nullptr;
+  bool (*is_untouched)(ModelPort&, ReceiverState&) = nullptr;
 };
 
 Machine machine_for(const PairSpec& spec);

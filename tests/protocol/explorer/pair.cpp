@@ -64,6 +64,8 @@ PairPlaces place_pair(const PairSpec& spec, Shape& shape, std::uint8_t sender_th
     places.pushed_parts = add_location(shape, sender_threads | receiver_threads);
     places.pulled_parts = add_location(shape, sender_threads | receiver_threads);
   }
+  if (spec.mode == Mode::ready && spec.untouched)
+    word(Word::claim, sender_threads | receiver_threads, true);
   if (spec.mode == Mode::ready) return places;
   word(Word::rts, receiver_threads);
   if (spec.claim == ClaimBy::exchange) {
@@ -103,6 +105,7 @@ std::string describe(const PairSpec& spec) {
   }
   if (spec.promised != 0) text += ~spec.promised == 0 ? ", promised" : ", some promised";
   if (spec.may_close) text += ", may close";
+  if (spec.untouched) text += ", ends untouched";
   if (spec.copy_may_fail) text += ", copies may fail";
   return text;
 }

@@ -33,6 +33,9 @@ struct PairSpec {
   bool deferred = false;   // ring, window: as kernels run it (protocol::Deferred)
   bool shares = false;     // rendezvous: the side that waits helps to copy; each line is a part
   bool may_close = false;  // a side may be released or freed early: the pair has CLOSED words
+  // Rendezvous that may close: a receive that is given up waits until no copy is under way
+  // (protocol::EndsUntouched). Then nothing at all may come into a buffer in new use.
+  bool untouched = false;
   // Rendezvous that may close: any copy of a message or a part may be refused.
   bool copy_may_fail = false;
   // Window, bit e: epoch e moves from memory to memory, each line a part. The others go by lines

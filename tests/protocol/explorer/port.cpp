@@ -161,6 +161,8 @@ Value Step::access_copy(Side by) {
     how = choice == 1 ? refused : torn;
   } else if (in_new_use) {
     how = by == Side::sender ? misplaced : from_new_use;
+    if (by == Side::sender && spec.untouched)
+      fail("a buffer was written after its receive had been freed or given up");
     if (by == Side::receiver) memory.load(thread, reused, Order::relaxed, 0);
   }
   constexpr const char* words[] = {"copies now", "fails to copy", "fails in its copy",
@@ -226,6 +228,10 @@ bool ModelPort::offer(unsigned word, Epoch epoch, Side side) {
 
 bool ModelPort::help(unsigned word, Epoch epoch, Side side) {
   return Parts::offered(PartsAtomic{*this, word}, epoch) && take_parts(word, side) > 0;
+}
+
+bool ModelPort::refuse_help(Epoch epoch) {
+  return step_.spec.shares && Parts::refuse(PartsAtomic{*this, step_.places.pulled_parts}, epoch);
 }
 
 unsigned ModelPort::take_parts(unsigned word, Side side) {

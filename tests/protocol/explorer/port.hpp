@@ -158,6 +158,7 @@ class ModelPort {
   virtual bool help_pull(Epoch epoch) {
     return help(step_.places.pulled_parts, epoch, Side::sender);
   }
+  virtual bool refuse_help(Epoch epoch);
   virtual std::uint64_t load_parts(unsigned word, Order order) {
     return step_.access_load(word, order, "parts");
   }

@@ -22,6 +22,7 @@ struct Endpoint {
   std::uint8_t started = 0;
   std::uint8_t ended = 0;
   bool closed = false;  // freed or given up
+  bool ending = false;  // the same, and its buffer may not be the program's yet
   CopyFate fate;
 };
 
@@ -109,11 +110,15 @@ class World {
                            // has been started
     bool ended = false;
     bool gave_up = false;
+    bool ending = false;     // as the endpoint's
+    bool under_way = false;  // it is started, and has not ended
 
     void execute(Activity activity, bool queue_failed);
     void start();
     void poll();
     void give_up();
+    void close();
+    bool looks_on() const { return side == Side::receiver && machine.is_untouched != nullptr; }
     Epoch awaited() const;
     Epoch epoch() const;
     const Closing& closing() const { return machine.closing[static_cast<unsigned>(side)]; }
@@ -132,11 +137,13 @@ class World {
   void after_start(State& state, Step& step, Thread& thread, protocol::StartOutcome outcome) const;
   void after_wait(State& state, Step& step, Thread& thread) const;
   void after_give_up(State& state, Step& step, unsigned thread, const Running& run) const;
+  void after_look_at_ending(State& state, Step& step, unsigned thread, const Running& run) const;
   void after_close(State& state, unsigned thread, unsigned endpoint) const;
   void leave_call(State& state, unsigned thread) const;
   void enter_call(State& state, unsigned thread) const;
   unsigned closed_by_peer(unsigned endpoint) const;  // location
   bool peer_has_closed(const State& state, unsigned endpoint) const;
+  bool may_reuse(const State& state, unsigned endpoint) const;
   bool knows_peer_closed(const State& state, unsigned thread, unsigned endpoint) const;
   bool record(State& state, unsigned thread, unsigned event) const;
   const char* zero(State& state, unsigned thread, unsigned pair) const;

@@ -24,6 +24,8 @@ Effect World::run_call(State& state, unsigned index, unsigned choice, std::strin
   const std::unique_ptr<ModelPort> port = make_port_(step);
   Running run{machines_[p], step, *port, side_of(e), endpoint.send, endpoint.receive};
   run.settles = settles(state, e);
+  run.ending = endpoint.ending;
+  run.under_way = endpoint.started > endpoint.ended;
   if (private_[e] != no_place && thread.log.size == 0) step.write(private_[e], 0);
   if (thread.activity == Activity::start && thread.log.size == 0 && !thread.failed)
     before_start(state, step, e);
@@ -33,6 +35,10 @@ Effect World::run_call(State& state, unsigned index, unsigned choice, std::strin
     endpoint.receive = run.receive;
     endpoint.fate = step.fate;
     const Activity activity = thread.activity;
+    if (run.ending) {
+      after_look_at_ending(state, step, index, run);
+      return {step.choices, step.fault};
+    }
     if (run.gave_up) after_give_up(state, step, index, run);
     if (activity == Activity::start && !run.gave_up) after_start(state, step, thread, run.outcome);
     if (run.ended && !run.settles) after_wait(state, step, thread);
@@ -50,8 +56,13 @@ Effect World::run_call(State& state, unsigned index, unsigned choice, std::strin
   return {step.choices, step.fault};
 }
 
-// The order of plan/host_plan.cpp: start_step, poll_step, wait_again.
+// The order of plan/host_plan.cpp: start_step, poll_step, wait_again; and of channel/cell.cpp,
+// which frees what is under way by giving it up.
 void World::Running::execute(Activity activity, bool queue_failed) {
+  if (ending) {
+    ended = machine.is_untouched(port, receive);
+    return;
+  }
   switch (activity) {
     case Activity::start:
       if (queue_failed)
@@ -72,7 +83,7 @@ void World::Running::execute(Activity activity, bool queue_failed) {
       give_up();
       break;
     case Activity::close:
-      closing().close(port, epoch());
+      close();
       break;
     case Activity::none:
       break;
@@ -96,8 +107,19 @@ void World::Running::poll() {
 }
 
 void World::Running::give_up() {
-  closing().give_up(port, epoch());
   gave_up = true;
+  if (looks_on())
+    machine.give_up_receive(port, receive);
+  else
+    closing().give_up(port, epoch());
+  ending = looks_on();
+}
+
+void World::Running::close() {
+  if (looks_on() && under_way)
+    give_up();
+  else
+    closing().close(port, epoch());
 }
 
 Epoch World::Running::awaited() const {
@@ -179,6 +201,29 @@ void World::after_give_up(State& state, Step& step, unsigned index, const Runnin
     step.fail("a message that had been sent whole was given up");
   state.threads[index].failed = true;
   after_close(state, index, e);
+}
+
+// A look, or the call that gave up: from now on the thread looks until the buffer is untouched.
+void World::after_look_at_ending(State& state, Step& step, unsigned index,
+                                 const Running& run) const {
+  Thread& thread = state.threads[index];
+  const std::uint8_t e = thread.endpoint;
+  const Activity activity = thread.activity;
+  Endpoint& endpoint = state.endpoints[e];
+  if (run.gave_up && activity != Activity::close) thread.failed = true;
+  endpoint.ending = !run.ended || run.gave_up;
+  thread.activity = Activity::none;
+  thread.endpoint = 0;
+  thread.log = CallLog{};
+  if (endpoint.ending) {
+    thread.waiting |= bit(e);
+    return;
+  }
+  for (unsigned line = 0; line < step.spec.lines; ++line)
+    step.write(step.places.incoming[line], untouched);
+  after_close(state, index, e);
+  thread.waiting &= static_cast<std::uint8_t>(~bit(e));
+  if (thread.waiting == 0) leave_call(state, index);
 }
 
 // No fence orders this store: those of the protocol have to do.

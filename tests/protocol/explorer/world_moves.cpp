@@ -36,7 +36,7 @@ void World::moves(const State& state, unsigned index, std::vector<Move>& moves) 
     case Call::Kind::zero:
       // Where sides close, a block is reused once both have: that is all that is known of the
       // other.
-      if (!specs_[call.number].may_close || peer_has_closed(state, owned(index, call.number)))
+      if (!specs_[call.number].may_close || may_reuse(state, owned(index, call.number)))
         moves.push_back({Move::Kind::zero, call.number});
       break;
     case Call::Kind::renew:
@@ -45,6 +45,12 @@ void World::moves(const State& state, unsigned index, std::vector<Move>& moves) 
     case Call::Kind::wait:
       break;  // enter_call has set `waiting`
   }
+}
+
+// The words that a receiver looks at until its buffer is untouched lie in its own block.
+bool World::may_reuse(const State& state, unsigned e) const {
+  const bool looks = specs_[pair_of(e)].untouched && side_of(e) == Side::sender;
+  return peer_has_closed(state, e) && (!looks || state.endpoints[e ^ 1u].closed);
 }
 
 void World::start_moves(const State& state, const Thread& thread, std::uint8_t e,
@@ -58,7 +64,7 @@ void World::start_moves(const State& state, const Thread& thread, std::uint8_t e
 void World::waiting_moves(const State& state, const Thread& thread, std::uint8_t e,
                           std::vector<Move>& moves) const {
   moves.push_back({Move::Kind::poll, e});
-  if (!specs_[pair_of(e)].may_close || thread.failed) return;
+  if (!specs_[pair_of(e)].may_close || thread.failed || state.endpoints[e].ending) return;
   if (peer_has_closed(state, e) || state.endpoints[e].fate.failed)
     moves.push_back({Move::Kind::ask, e});
   if (state.releases < releases_) moves.push_back({Move::Kind::release, e});

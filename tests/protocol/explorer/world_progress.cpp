@@ -15,7 +15,8 @@ const char* World::check_progress(const State& state) const {
       // A target waits for the whole of its origin's complete.
       const Endpoint& peer = state.endpoints[e ^ 1u];
       const bool target = specs_[pair_of(e)].path == Path::window && side_of(e) == Side::receiver;
-      const bool may_rely = (target ? peer.ended : peer.started) >= awaited || peer.closed;
+      const bool may_rely = (target ? peer.ended : peer.started) >= awaited || peer.closed ||
+                            state.endpoints[e].ending;
       if (may_rely && !ends_alone(state, t, e))
         return "a wait does not end although the peer has started its epoch, or has closed (G4)";
     }
@@ -55,6 +56,7 @@ bool World::ends_alone(const State& state, unsigned index, unsigned e) const {
   if (!specs_[pair_of(e)].may_close) return false;
   apply(copy, index, {Move::Kind::ask, static_cast<std::uint8_t>(e)}, 0);
   finish_call(index);
+  if (copy.endpoints[e].ending) poll(index, e);
   return ended();
 }
 

@@ -19,6 +19,8 @@ std::string World::save(const State& state) const {
     put(static_cast<unsigned>(endpoint.send.stage) << 4 |
         static_cast<unsigned>(endpoint.receive.stage));
     put(endpoint.receive.line);
+    if (specs_[pair_of(e)].untouched)
+      put(endpoint.receive.pulls | endpoint.receive.touched << 1 | endpoint.ending << 2);
     if (specs_[pair_of(e)].path == Path::window) {
       put(endpoint.send.announced | endpoint.send.stored << 1);
       put(side_of(e) == Side::sender ? endpoint.send.part : endpoint.receive.part);
@@ -59,6 +61,11 @@ void World::restore(const std::string& bytes, State& state) const {
     endpoint.send.stage = static_cast<protocol::Stage>(*at >> 4);
     endpoint.receive.stage = static_cast<protocol::Stage>(*at++ & 15);
     endpoint.receive.line = *at++;
+    if (specs_[pair_of(e)].untouched) {
+      endpoint.receive.pulls = *at & 1;
+      endpoint.receive.touched = *at & 2;
+      endpoint.ending = *at++ & 4;
+    }
     if (specs_[pair_of(e)].path == Path::window) {
       endpoint.send.announced = *at & 1;
       endpoint.send.stored = *at++ & 2;

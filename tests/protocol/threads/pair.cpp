@@ -63,6 +63,13 @@ class PairOver final : public Pair {
       return protocol::closing::peer_closed<Side::sender>(sender_, epoch(side));
     return protocol::closing::peer_closed<Side::receiver>(receiver_, epoch(side));
   }
+  bool ends_untouched() const override { return protocol::EndsUntouched<Port>; }
+  bool is_untouched() override {
+    if constexpr (protocol::EndsUntouched<Port>)
+      return protocol::rendezvous::is_untouched(receiver_, receive_);
+    else
+      return false;
+  }
   void give_up(Side side) override {
     if (side == Side::sender)
       give_up_end<Side::sender>(sender_);
@@ -75,6 +82,8 @@ class PairOver final : public Pair {
   void give_up_end(Port& port) {
     if constexpr (path == Path::ring)
       protocol::closing::close<side>(port, epoch(side));
+    else if constexpr (side == Side::receiver && protocol::EndsUntouched<Port>)
+      protocol::rendezvous::give_up_receive(port, receive_);
     else
       protocol::rendezvous::poison<mode, side>(port, epoch(side));
   }
@@ -200,7 +209,7 @@ std::unique_ptr<Pair> make_pair(const PairSpec& spec, const Form& form) {
   }
   if (spec.claim == ClaimBy::flags)
     return make_for_mode<FlagClaimPort<64>, Path::rendezvous>(spec, form);
-  return make_for_mode<peer::HostPort<64>, Path::rendezvous>(spec, form);
+  return make_for_mode<peer::RendezvousPort, Path::rendezvous>(spec, form);
 }
 
 }  // namespace penstock::threads

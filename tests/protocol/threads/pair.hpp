@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "peer/host_port.hpp"
+#include "peer/rendezvous_ends.hpp"
 #include "protocol/explorer/pair.hpp"
 #include "protocol/rendezvous.hpp"
 #include "protocol/ring.hpp"
@@ -81,6 +81,9 @@ class Pair {
   virtual void renew(Side side) = 0;         // that end begins again at epoch 1
   virtual bool peer_closed(Side side) = 0;   // the other end serves this end's epoch no more
   virtual void give_up(Side side) = 0;
+  // Of the receive buffer, behind that, where the kind waits for its sender's copies.
+  virtual bool ends_untouched() const = 0;
+  virtual bool is_untouched() = 0;
 
   // The user's own use of the buffers, as early as MPI allows it.
   void fill_send_buffer();
