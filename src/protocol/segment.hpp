@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The units of a channel by words: each unit is decided by itself, so that ranges of the two ends
 // need not agree, and threads that work at different units need nothing of each other. Only the
-// sender writes the receive buffer. No transport has this form yet: cells serve all channels
-// (channel/cell.hpp).
+// sender writes the receive buffer.
 //
 // A unit is the sender's at first. Its k-th message may be written when RELEASED says k - 1, and is
 // there when ARRIVED says k. Both count messages, with 64 bits, and never wrap.
+//
+// A receiver that closes has its buffer back when nobody is writing any more: WRITING counts the
+// sender's calls that may be.
 #pragma once
 
 #include <concepts>
@@ -26,14 +28,19 @@ enum class UnitWord : std::uint8_t {
             // before the next message
 };
 
-// CLOSED is 0 or not: who has closed serves no unit any more.
+// CLOSED is 0 or not: who has closed serves no unit any more. WRITING lies at the sender, and all
+// its threads change it.
 template <class P>
 concept SegmentPort = requires(P port, Unit unit, UnitWord word, Epoch epoch) {
   { port.template load<Order::acquire>(word, unit) } -> std::same_as<Epoch>;
   port.template store<Order::release>(word, unit, epoch);
-  port.write(unit);  // from the send buffer to the receive buffer
+  // From the send buffer to the receive buffer. False: it has failed, and the message is not there.
+  { port.write(unit) } -> std::same_as<bool>;
   { port.template load_closed<Order::acquire>() } -> std::same_as<std::uint64_t>;  // the other's
   port.template store_closed<Order::release>();                                    // ours
+  port.begin_writing();                         // WRITING: one more, relaxed
+  port.template end_writing<Order::release>();  // one less
+  { port.template load_writing<Order::acquire>() } -> std::same_as<std::uint64_t>;
   port.template fence<Order::seq_cst>();
 };
 
@@ -46,33 +53,63 @@ struct TakeState {
   Epoch taken = 0;  // messages that have been waited for
 };
 
-// Writes what has been put, if the unit is released. A write that is under way cannot be called
-// back: where the receiver has closed meanwhile it may have gone into memory in new use, and is not
-// counted as sent. The fence lies between that write and the look, as in closing.hpp.
+// What one call of a sender's writes, from the first unit that it may write on. A write that is
+// under way cannot be called back. So either the receiver has closed before and nothing is written,
+// or it finds the call counted and waits for its end: each stores its own word before it looks at
+// the other's.
 template <SegmentPort P>
-PENSTOCK_HD Progress send(P& port, Unit unit, PutState& state) {
+class Writing {
+ public:
+  PENSTOCK_HD explicit Writing(P& port) : port_(port) {}
+  PENSTOCK_HD ~Writing() {
+    if (entered_) port_.template end_writing<Order::release>();  // behind what has been written
+  }
+  Writing(const Writing&) = delete;
+  Writing& operator=(const Writing&) = delete;
+
+  // Whether the receiver is still there for all that this call writes.
+  PENSTOCK_HD bool enter() {
+    if (entered_ || refused_) return !refused_;
+    refused_ = port_.template load_closed<Order::acquire>() != 0;
+    if (refused_) return false;
+    entered_ = true;
+    port_.begin_writing();
+    port_.template fence<Order::seq_cst>();
+    refused_ = port_.template load_closed<Order::acquire>() != 0;
+    return !refused_;
+  }
+  PENSTOCK_HD bool refused() const { return refused_; }
+  PENSTOCK_HD P& port() { return port_; }
+
+ private:
+  P& port_;
+  bool entered_ = false;
+  bool refused_ = false;
+};
+
+// Writes what has been put, if the unit is released.
+template <SegmentPort P>
+PENSTOCK_HD Progress send(Writing<P>& writing, Unit unit, PutState& state) {
   if (state.put == state.sent) return Progress::ended;
+  P& port = writing.port();
   if (port.template load<Order::acquire>(UnitWord::released, unit) < state.sent)
     return Progress::pending;
-  if (port.template load_closed<Order::acquire>() != 0) return Progress::pending;
-  port.write(unit);
+  if (!writing.enter() || !port.write(unit)) return Progress::pending;
   port.template store<Order::release>(UnitWord::arrived, unit, state.put);
-  port.template fence<Order::seq_cst>();
-  if (port.template load_closed<Order::acquire>() != 0) return Progress::pending;
   state.sent = state.put;
   return Progress::ended;
 }
 
 // Never waits: a message that cannot be written yet is left to put_wait.
 template <SegmentPort P>
-PENSTOCK_HD void put(P& port, Unit unit, PutState& state) {
+PENSTOCK_HD void put(Writing<P>& writing, Unit unit, PutState& state) {
   state.put = state.sent + 1;
-  send(port, unit, state);
+  send(writing, unit, state);
 }
 
 template <SegmentPort P>
-PENSTOCK_HD Progress put_wait(P& port, Unit unit, PutState& state) {
-  return send(port, unit, state);
+PENSTOCK_HD Progress put_wait(Writing<P>& writing, Unit unit, PutState& state) {
+  return send(writing, unit, state);
 }
 
 template <SegmentPort P>
@@ -80,7 +117,7 @@ PENSTOCK_HD bool has_arrived(P& port, Unit unit, const TakeState& state) {
   return port.template load<Order::acquire>(UnitWord::arrived, unit) > state.taken;
 }
 
-// Behind has_arrived() of all units of the range.
+// Behind has_arrived(): the unit is the receiver's.
 PENSTOCK_HD inline void take(TakeState& state) {
   ++state.taken;
 }
@@ -90,11 +127,17 @@ PENSTOCK_HD void release(P& port, Unit unit, const TakeState& state) {
   port.template store<Order::release>(UnitWord::released, unit, state.taken);
 }
 
-// Before the program uses its buffer again, or frees it, out of order.
+// Before the program uses its buffer again, or frees it, out of order. A receiver's is its own when
+// is_untouched() says so.
 template <SegmentPort P>
 PENSTOCK_HD void close(P& port) {
   port.template store_closed<Order::release>();
   port.template fence<Order::seq_cst>();
+}
+
+template <SegmentPort P>
+PENSTOCK_HD bool is_untouched(P& port) {
+  return port.template load_writing<Order::acquire>() == 0;
 }
 
 }  // namespace penstock::protocol::segment

@@ -16,7 +16,7 @@ using segment::Unit;
 using segment::UnitWord;
 
 // What a thread does next. An end runs all its ranges, then waits for all of them, in each message.
-enum class At : std::uint8_t { run, wait, ask, use, close, finished, dead };
+enum class At : std::uint8_t { run, wait, ask, use, close, leave, finished, dead };
 
 struct Actor {
   At at = At::run;
@@ -24,7 +24,7 @@ struct Actor {
   std::uint8_t range = 0;       // the present one
   std::uint8_t fails_from = 0;  // as GroupSearch sets it for who dies
   std::uint8_t has_left = 0;    // its program has its buffer back
-  std::uint8_t strayed = 0;     // bit u: unit u has been written into since
+  std::uint8_t unused = 0;
   std::array<std::uint8_t, most_units> put{}, sent{}, taken{};
   Log log;
 };
@@ -42,7 +42,8 @@ struct Places {
     return 2 * units + 2 * sender + (at_receiver ? 1 : 0);
   }
   unsigned dead(unsigned thread) const { return 2 * units + 4 + thread; }
-  unsigned words() const { return dead(max_threads); }
+  unsigned writing() const { return dead(max_threads); }
+  unsigned words() const { return writing() + 1; }
 };
 
 constexpr Value poison = 31;
@@ -78,15 +79,32 @@ class End {
     if (word == UnitWord::released && is(Defect::released_early)) return;
     store_word<order>(word, unit, epoch);
   }
-  void write(Unit unit) {
+  bool write(Unit unit) {
     if (is(Defect::arrived_first))
       store_word<Order::release>(UnitWord::arrived, unit, actor_.put[unit]);
-    if (!hands_.live()) return;
-    Actor& receiver = all_.actors[scenario_.senders];
-    if (receiver.has_left != 0)
-      receiver.strayed |= static_cast<std::uint8_t>(1u << unit);
-    else
-      write_cell(unit, contents(unit, actor_.put[unit]));
+    // What it stands for takes time: others may do something before.
+    if (scenario_.may_fail != 0) hands_.choose(1, "to write now");
+    if (!hands_.live()) return true;
+    if (all_.actors[scenario_.senders].has_left != 0)
+      hands_.fail("a buffer is written that is its program's again");
+    write_cell(unit, contents(unit, actor_.put[unit]));
+    return true;
+  }
+  void begin_writing() { add_to_writing(Order::relaxed, 1); }
+  template <Order order>
+  void end_writing() {
+    add_to_writing(is(Defect::written_relaxed) ? Order::relaxed : order, -1);
+  }
+  template <Order order>
+  std::uint64_t load_writing() {
+    if (is(Defect::left_at_once)) return 0;
+    // A dead one writes nothing any more.
+    for (unsigned sender = 0; sender < scenario_.senders; ++sender)
+      if ((scenario_.may_die >> sender & 1) != 0 &&
+          hands_.load(places_.dead(sender), Order::acquire, "whether dead") != 0)
+        return 0;
+    return hands_.load(places_.writing(),
+                       is(Defect::writing_asked_relaxed) ? Order::relaxed : order, "WRITING");
   }
   template <Order order>
   std::uint64_t load_closed() {
@@ -113,8 +131,7 @@ class End {
   template <Order order>
   void fence() {
     if (scenario_.may_fail == 0) return;
-    if (is(Defect::arrived_relaxed) && sends_) return;
-    if (is(sends_ ? Defect::no_fence : Defect::closed_unfenced)) return;
+    if (is(sends_ ? Defect::unfenced : Defect::closed_unfenced)) return;
     hands_.fence(order);
   }
 
@@ -128,10 +145,11 @@ class End {
         return ask();
       case At::use:
         return use_range();
-      default:
+      case At::close:
         segment::close(*this);
-        actor_.has_left = 1;
-        return At::finished;
+        return sends_ ? At::finished : At::leave;
+      default:
+        return leave();
     }
   }
 
@@ -161,10 +179,11 @@ class End {
   // ---- The sender: puts, then put_waits.
   At put_range() {
     const Range now = range();
+    segment::Writing<End> writing(*this);
     for (Unit unit = now.first; unit < now.end; ++unit)
       with_put(unit, [&](segment::PutState& state) {
         actor_.put[unit] = static_cast<std::uint8_t>(state.sent + 1);
-        segment::put(*this, unit, state);
+        segment::put(writing, unit, state);
       });
     return next_range(At::run, At::wait);
   }
@@ -172,9 +191,6 @@ class End {
   void with_put(Unit unit, Body body) {
     segment::PutState state{actor_.put[unit], actor_.sent[unit]};
     body(state);
-    if (state.sent != actor_.sent[unit] &&
-        (all_.actors[scenario_.senders].strayed >> unit & 1) != 0)
-      hands_.fail("a message in a buffer in new use is taken for sent");
     actor_.put[unit] = static_cast<std::uint8_t>(state.put);
     actor_.sent[unit] = static_cast<std::uint8_t>(state.sent);
   }
@@ -210,9 +226,10 @@ class End {
   At poll_put() {
     const Range now = range();
     bool all = true;
+    segment::Writing<End> writing(*this);
     for (Unit unit = now.first; unit < now.end; ++unit)
       with_put(unit, [&](segment::PutState& state) {
-        if (segment::put_wait(*this, unit, state) == Progress::pending) all = false;
+        if (segment::put_wait(writing, unit, state) == Progress::pending) all = false;
       });
     if (!all) return At::wait;
     const At next = next_range(At::wait, At::finished);
@@ -233,6 +250,15 @@ class End {
     return At::use;
   }
 
+  // The program uses its buffer behind that.
+  At leave() {
+    if (!segment::is_untouched(*this)) return At::leave;
+    actor_.has_left = 1;
+    for (Unit unit = 0; unit < scenario_.units; ++unit)
+      if (hands_.live()) write_cell(unit, poison);
+    return At::finished;
+  }
+
   // As a wait that has found nothing for some time.
   At ask() {
     if (load_closed<Order::acquire>() == 0) return At::wait;
@@ -249,6 +275,11 @@ class End {
     return true;
   }
 
+  void add_to_writing(Order order, int count) {
+    if (scenario_.may_fail == 0 || is(Defect::writing_unmarked)) return;
+    hands_.modify(
+        places_.writing(), order, [&](Value before) { return before + count; }, "WRITING");
+  }
   bool is(Defect defect) const { return scenario_.defect == defect; }
   template <Order order>
   void store_word(UnitWord word, Unit unit, Epoch epoch) {

@@ -18,19 +18,23 @@ constexpr unsigned most_units = 3;
 // What is planted, one at a time.
 enum class Defect : std::uint8_t {
   none,
-  arrived_first,          // before the message
-  put_unasked,            // whether the unit is released or not
-  released_early,         // before the receiver's last use
-  arrived_of_before,      // is taken for this message's
-  first_unit_alone,       // a wait looks at no other unit of its range
-  arrived_relaxed,        // and no fence behind the message
+  arrived_first,      // before the message
+  put_unasked,        // whether the unit is released or not
+  released_early,     // before the receiver's last use
+  arrived_of_before,  // is taken for this message's
+  first_unit_alone,   // a wait looks at no other unit of its range
+  arrived_relaxed,
   arrived_asked_relaxed,  // by the wait
   released_relaxed,
   released_asked_relaxed,  // by the put
-  closed_unread,           // behind a message
-  no_fence,                // behind a message
-  closed_unfenced,         // before the receive buffer is the program's again
-  closed_asked_relaxed     // by a wait that may be hopeless
+  closed_unread,           // before a message
+  unfenced,                // between WRITING and the look at CLOSED
+  closed_unfenced,         // before the look at WRITING
+  left_at_once,            // a receiver does not look at WRITING
+  writing_unmarked,        // a sender does not count itself
+  written_relaxed,         // WRITING, behind the messages
+  writing_asked_relaxed,
+  closed_asked_relaxed  // by a wait that may be hopeless
 };
 
 // Units in each range, from the first unit on.
