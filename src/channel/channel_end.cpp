@@ -103,7 +103,7 @@ void ChannelEnd::enqueue(Verb verb, core::MatchedRequest& request, core::Queue& 
                          std::int64_t offset, std::int64_t count) const {
   require_side(request, of_sender(verb), name_of(verb));
   Units units;
-  auto* const plan = static_cast<CellPlan*>(request.plan());
+  auto* const plan = static_cast<ChannelPlan*>(request.plan());
   try {
     units = grid_.cut(offset, count);
     if (plan) plan->check(queue.stream());
@@ -123,7 +123,7 @@ void ChannelEnd::enqueue(Verb verb, core::MatchedRequest& request, core::Queue& 
 bool ChannelEnd::test(const core::MatchedRequest& request, std::int64_t offset,
                       std::int64_t count) const {
   require_side(request, false, "PST_Channel_test");
-  auto* const plan = static_cast<CellPlan*>(request.plan());
+  auto* const plan = static_cast<ChannelPlan*>(request.plan());
   try {
     const Units units = grid_.cut(offset, count);
     return !plan || plan->test(units);

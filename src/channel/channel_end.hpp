@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "channel/cell_plan.hpp"
+#include "channel/channel_plan.hpp"
 #include "channel/grid.hpp"
 #include "core/channel.hpp"
 #include "core/queue.hpp"

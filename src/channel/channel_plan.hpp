@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// One end of a matched channel, whatever its units are made of. Calls are commands of host streams,
+// as many at once as there are streams; each looks at the units of its own range.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/first_error.hpp"
+#include "channel/grid.hpp"
+#include "channel/lasting_wait.hpp"
+#include "device/host/stream.hpp"
+#include "transport/plan.hpp"
+
+namespace penstock::channel {
+
+enum class Verb : std::uint8_t { put, put_wait, wait, release };
+
+class ChannelPlan : public transport::Plan {
+ public:
+  ChannelPlan(const Grid& grid, bool sends) noexcept : grid_(grid), sends_(sends) {}
+  ~ChannelPlan() override;
+
+  bool sends() const noexcept { return sends_; }
+  const Grid& grid() const noexcept { return grid_; }
+  // Throws Error: the stream is not the host's, or the channel has been given up.
+  void check(const device::Stream& stream) const;
+  // check() has passed. Throws Error(resources).
+  void enqueue(Verb verb, Units units, const std::shared_ptr<device::Stream>& stream,
+               transport::Sink& sink);
+  // Whether the messages of all these units are here. Never waits. Throws what the channel was
+  // given up for.
+  virtual bool test(Units units) = 0;
+  // What is missing of a unit that a call waits for. Any thread.
+  virtual std::string describe_unit(std::uint32_t) const { return describe(); }
+
+  // No queue starts it or waits for it as it does a message.
+  void check_stream(const device::Stream& stream) const override;
+  void start(device::Stream&, transport::Sink&) override {}
+  void wait(device::Stream&, transport::Sink&) override {}
+  void hand_over(device::Stream*, device::Stream&) override {}
+  void close(device::Stream& stream, void (*ended)(void*), void* argument) override;
+  void close() override;
+  bool close_behind_own_streams(void (*ended)(void*), void* argument) noexcept override;
+  transport::PairState pair_state(transport::Epoch) const noexcept override {
+    return transport::PairState::serves;
+  }
+  std::string describe() const override { return "a channel"; }
+
+ protected:
+  // What a command is for, in its one number: it goes on from here when it is called again.
+  struct Call {
+    Units units;
+    bool begun = false;
+
+    static Call from(std::uint64_t value) noexcept;
+    std::uint64_t value() const noexcept;
+    std::uint32_t end() const noexcept { return units.first + units.count; }
+    void pass_first() noexcept {
+      ++units.first;
+      --units.count;
+    }
+  };
+
+  // Why no call of it serves any more, or null.
+  const base::Error* failure() const noexcept { return failure_.get(); }
+  std::string text(std::uint32_t unit) const { return grid_.text(unit) + " of " + label(); }
+  void give_up(const base::Error& error) noexcept;
+
+  // By what the stream finds when it gets here.
+  virtual std::optional<base::Error> misuse(Verb verb, const Call& call) const noexcept = 0;
+  // A look at each unit of the call. True: the call has ended. Never waits.
+  virtual bool advance_all(Verb verb, Call& call, LastingWait& wait,
+                           transport::Sink& sink) noexcept = 0;
+  // All units are one channel: the other end hears of it. May come more than once, from any thread.
+  virtual void tell_given_up() noexcept = 0;
+  // Behind that: whether nothing moves the memory of a wait's or put_wait's units any more.
+  virtual bool untouched(const Call& call) noexcept = 0;
+  // One step of the end: true when the other side has been told and nothing moves the buffer.
+  virtual bool close_units() noexcept = 0;
+
+ private:
+  struct UsedStream;
+
+  template <Verb verb>
+  static bool step(device::host::Command& command) noexcept;
+  static bool close_step(device::host::Command& command) noexcept;
+  bool carry_out(Verb verb, Call& call, LastingWait& wait, transport::Sink& sink) noexcept;
+  bool end_given_up(Verb verb, const Call& call, transport::Sink& sink) noexcept;
+  UsedStream* note(const std::shared_ptr<device::Stream>& stream);
+
+  const Grid grid_;
+  const bool sends_;
+  base::FirstError failure_;
+  std::atomic<UsedStream*> streams_{nullptr};   // that it has been used on
+  std::atomic<std::uint32_t> streams_left_{0};  // that have calls before its close
+  void (*ended_)(void*) = nullptr;
+  void* argument_ = nullptr;
+};
+
+}  // namespace penstock::channel
