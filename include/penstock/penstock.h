@@ -556,14 +556,15 @@ PST_API int PST_Comm_enqueue_only(MPI_Comm comm);
  * PST_Enqueue_start refuses it. `count`, the number of elements, the size of an element and `unit`,
  * elements of a unit, are the same on both ends; else the match fails on both, with
  * PST_ERROR_TRUNCATE (counts) or PST_ERROR_ARGUMENT. `unit` 0 stands for elements of 128 bytes or
- * the next more. The last unit may be short. There are 1024 units at most: more are
- * PST_ERROR_UNSUPPORTED at the match, and so are buffers in memory of a GPU. `datatype` has no
- * gaps, and may be freed after the call. A null `buf` of a receive lets the library allocate the
- * memory, as PST_Alloc_mem does, which goes with the request. MPI_ANY_SOURCE, MPI_ANY_TAG and
- * MPI_PROC_NULL mean what they mean elsewhere. `info` is MPI_INFO_NULL, or has nothing to say. The
- * match has the receives of all units started, so that what is put from then on may be written into
- * the receive buffer. Do not block; call MPI. Errors: PST_ERROR_ARGUMENT (null pointer, negative
- * count or unit, null send buffer), PST_ERROR_UNSUPPORTED (a datatype with gaps),
+ * the next more. The last unit may be short. There are 2^24 units at most between processes of a
+ * host over `peer`, and 1024 elsewhere: more are PST_ERROR_UNSUPPORTED at the match, and so are
+ * buffers in memory of a GPU. `datatype` has no gaps, and may be freed after the call. A null `buf`
+ * of a receive lets the library allocate the memory, as PST_Alloc_mem does, which goes with the
+ * request. MPI_ANY_SOURCE, MPI_ANY_TAG and MPI_PROC_NULL mean what they mean elsewhere. `info` is
+ * MPI_INFO_NULL, or has nothing to say. The match has the receives of all units started, so that
+ * what is put from then on may be written into the receive buffer. Do not block; call MPI. Errors:
+ * PST_ERROR_ARGUMENT (null pointer, negative count or unit, null send buffer),
+ * PST_ERROR_UNSUPPORTED (a datatype with gaps),
  * PST_ERROR_RESOURCES, PST_ERROR_MPI, PST_ERROR_NOT_INITIALIZED. Source: Penstock. */
 PST_API int PST_Channel_send_init(const void* buf, MPI_Count count, MPI_Datatype datatype,
                                   MPI_Count unit, int dest, int tag, MPI_Comm comm, MPI_Info info,

@@ -94,7 +94,9 @@ core::Recording describe(core::Library& library, bool sends, const char* call,
   recording.layout = std::move(layout);
   describe_peer(recording, arguments);
   recording.channel =
-      std::make_shared<ChannelEnd>(shape, sends, std::move(memory), library.settings().check);
+      std::make_shared<ChannelEnd>(shape, sends, std::move(memory),
+                                   ChannelEnd::Manner{.check = library.settings().check,
+                                                      .words = library.settings().channel_words});
   return recording;
 }
 

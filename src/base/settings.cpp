@@ -185,6 +185,7 @@ std::vector<Variable> variables() {
       on_or_off("PENSTOCK_RMA", &S::attach_windows),
       whole_number("PENSTOCK_RMA_EAGER", &S::window_eager_max, 0, eager_limit, bytes),
       on_or_off("PENSTOCK_RMA_MERGE", &S::merge_windows),
+      on_or_off("PENSTOCK_CHANNEL_WORDS", &S::channel_words),
       whole_number("PENSTOCK_CUDA_EAGER_MAX", &S::cuda_eager_max, 0, eager_limit, bytes),
       whole_number("PENSTOCK_CUDA_WIDE_LINES", &S::cuda_wide_lines, 0, eager_limit, bytes),
       whole_number("PENSTOCK_CUDA_BLOCKS", &S::cuda_blocks, 2, blocks_limit),

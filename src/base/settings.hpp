@@ -49,6 +49,7 @@ struct Settings {
   std::size_t window_eager_max = 32768;
   bool attach_windows = false;  // PENSTOCK_RMA: windows take streams from their creation on
   bool merge_windows = true;    // PENSTOCK_RMA_MERGE: one kernel for what stands together
+  bool channel_words = true;    // PENSTOCK_CHANNEL_WORDS: words for units where memory is shared
   std::size_t cuda_eager_max = 1048576;  // PENSTOCK_CUDA_EAGER_MAX: as PENSTOCK_EAGER_MAX, of GPUs
   // PENSTOCK_CUDA_WIDE_LINES: from so many bytes on, kernels copy in lines of 128 bytes.
   std::size_t cuda_wide_lines = 262144;

@@ -117,13 +117,11 @@ std::optional<Error> CellPlan::misuse(Verb verb, const Call& call) const noexcep
       return base::error_by(kind, [&] { return this->text(unit) + text; });
     };
     if (verb == Verb::put && stage != Stage::open)
-      return error(ErrorKind::already_started,
-                   " was put before, and has no PST_Channel_put_wait since");
+      return error(ErrorKind::already_started, put_over_put);
     if (verb == Verb::wait && stage == Stage::held)
-      return error(ErrorKind::already_started,
-                   " was waited for before, and has no PST_Channel_release since");
+      return error(ErrorKind::already_started, wait_over_wait);
     if (verb == Verb::release && stage != Stage::held)
-      return error(ErrorKind::not_started, " was not waited for, and cannot be released");
+      return error(ErrorKind::not_started, release_of_nothing);
   }
   return std::nullopt;
 }

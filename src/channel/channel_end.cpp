@@ -7,8 +7,12 @@
 #include <utility>
 
 #include "channel/cells.hpp"
+#include "channel/words.hpp"
+#include "core/library.hpp"
 #include "core/matched_request.hpp"
 #include "core/request_error.hpp"
+#include "core/transports.hpp"
+#include "peer/peer.hpp"
 
 namespace penstock::channel {
 
@@ -39,22 +43,31 @@ bool of_sender(Verb verb) noexcept {
 }  // namespace
 
 ChannelEnd::ChannelEnd(const core::ChannelShape& shape, bool sends,
-                       std::shared_ptr<std::byte> memory, bool check)
+                       std::shared_ptr<std::byte> memory, Manner manner)
     : grid_(shape),
       sends_(sends),
+      words_(manner.words),
       memory_(std::move(memory)),
-      in_use_(check && grid_.units() <= most_cells ? grid_.units() : 0) {}
+      in_use_(manner.check && grid_.units() <= most_units ? grid_.units() : 0) {}
 
 // ---- The match
 
-void ChannelEnd::require_served(const Message& ours) const {
-  if (ours.memory != transport::MemoryKind::host)
-    throw Error(ErrorKind::unsupported, "channels in memory of a GPU are not served");
-  if (grid_.units() > most_cells)
+void ChannelEnd::require_units(std::uint64_t most) const {
+  if (grid_.units() > most)
     throw Error(ErrorKind::unsupported,
                 fmt::format("the channel has {} units, of which {} are served: give both ends a "
                             "larger unit",
-                            grid_.units(), most_cells));
+                            grid_.units(), most));
+}
+
+// The transport by which both ends share memory, or null: then each unit is a cell.
+peer::Peer* ChannelEnd::by_words(transport::Transport& by, const Message& ours) const {
+  if (ours.memory != transport::MemoryKind::host)
+    throw Error(ErrorKind::unsupported, "channels in memory of a GPU are not served");
+  const bool shares = words_ && grid_.units() != 0 && by.name() == base::peer_transport;
+  peer::Peer* const peer = shares ? &core::Library::require().transports().peer() : nullptr;
+  require_units(peer ? most_units : most_cells);
+  return peer;
 }
 
 Message ChannelEnd::cell_of(const Message& channel, std::uint64_t unit) const {
@@ -68,7 +81,8 @@ Message ChannelEnd::cell_of(const Message& channel, std::uint64_t unit) const {
 
 std::unique_ptr<transport::Offer> ChannelEnd::offer(transport::Transport& by,
                                                     const Message& send) const {
-  require_served(send);
+  if (peer::Peer* const peer = by_words(by, send))
+    return std::make_unique<WordsOffer>(*peer, grid_, send);
   auto cells = std::make_unique<CellsOffer>(grid_);
   for (std::uint64_t unit = 0; unit < grid_.units(); ++unit)
     cells->add(by.offer(cell_of(send, unit)));
@@ -79,7 +93,8 @@ std::unique_ptr<transport::Acceptance> ChannelEnd::accept(transport::Transport& 
                                                           const Message& receive,
                                                           const Message& send,
                                                           std::span<const std::byte> offer) const {
-  require_served(receive);
+  if (peer::Peer* const peer = by_words(by, receive))
+    return std::make_unique<WordsAcceptance>(*peer, grid_, receive, offer);
   auto cells = std::make_unique<CellsAcceptance>(grid_);
   CellRecords records(offer);
   for (std::uint64_t unit = 0; unit < grid_.units(); ++unit)

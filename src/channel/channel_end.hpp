@@ -17,6 +17,9 @@
 namespace penstock::core {
 class MatchedRequest;
 }
+namespace penstock::peer {
+class Peer;
+}
 
 namespace penstock::channel {
 
@@ -24,11 +27,17 @@ class ChannelEnd final : public core::Channel {
  public:
   // A pair of standard requests for each unit: more of them are not made.
   static constexpr std::uint64_t most_cells = 1024;
+  // Of words, which are some of memory for each unit.
+  static constexpr std::uint64_t most_units = std::uint64_t{1} << 24;
 
-  // `memory`: the library's, that goes with the channel, or null. `check`: calls are compared with
-  // those before, where the program makes them.
+  struct Manner {
+    bool check = false;  // calls are compared with those before, where the program makes them
+    bool words = true;   // by words, where both ends share memory; else always by cells
+  };
+
+  // `memory`: the library's, that goes with the channel, or null.
   ChannelEnd(const core::ChannelShape& shape, bool sends, std::shared_ptr<std::byte> memory,
-             bool check);
+             Manner manner);
 
   core::ChannelShape shape() const noexcept override { return grid_.shape(); }
   std::unique_ptr<transport::Offer> offer(transport::Transport& by,
@@ -46,13 +55,15 @@ class ChannelEnd final : public core::Channel {
 
  private:
   transport::Message cell_of(const transport::Message& channel, std::uint64_t unit) const;
-  void require_served(const transport::Message& ours) const;
+  void require_units(std::uint64_t most) const;
+  peer::Peer* by_words(transport::Transport& by, const transport::Message& ours) const;
   void require_side(const core::MatchedRequest& request, bool sends, const char* call) const;
   void refuse_misuse(Verb verb, Units units) const;
   void count(Verb verb, Units units) const noexcept;
 
   const Grid grid_;
   const bool sends_;
+  const bool words_;
   const std::shared_ptr<std::byte> memory_;
   // Of each unit, where calls are checked: whether it has been put, or waited for, and not been
   // waited for, or released, since.

@@ -19,6 +19,12 @@ namespace penstock::channel {
 
 enum class Verb : std::uint8_t { put, put_wait, wait, release };
 
+// What breaks the order of the verbs, behind the unit that it is told of.
+inline constexpr char put_over_put[] = " was put before, and has no PST_Channel_put_wait since";
+inline constexpr char wait_over_wait[] =
+    " was waited for before, and has no PST_Channel_release since";
+inline constexpr char release_of_nothing[] = " was not waited for, and cannot be released";
+
 class ChannelPlan : public transport::Plan {
  public:
   ChannelPlan(const Grid& grid, bool sends) noexcept : grid_(grid), sends_(sends) {}

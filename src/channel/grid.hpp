@@ -25,6 +25,7 @@ class Grid {
   std::uint64_t units() const noexcept {
     return shape_.count / shape_.unit + (shape_.count % shape_.unit != 0 ? 1 : 0);
   }
+  std::uint64_t unit_bytes() const noexcept { return shape_.unit * shape_.element_bytes; }
   std::uint64_t first_byte(std::uint64_t unit) const noexcept {
     return unit * shape_.unit * shape_.element_bytes;
   }

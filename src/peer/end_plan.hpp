@@ -89,7 +89,7 @@ class EndPlan final : public plan::HostPlan {
   }
   bool run_untouched() noexcept override {
     if constexpr (requires { End::untouched(port_, state_); })
-      return End::untouched(port_, state_) || end_.copies_no_more(label());
+      return End::untouched(port_, state_) || end_.lasting_copy().is_left_to_peer(label());
     else
       return true;
   }

@@ -5,7 +5,6 @@
 
 #include <exception>
 
-#include "base/log.hpp"
 #include "plan/broken_promise.hpp"
 #include "plan/peer_closed.hpp"
 
@@ -24,7 +23,7 @@ PairEnd::PairEnd(Pair pair, const std::uint64_t& closed_by_peer)
       retired_(*pair.retired),
       path_(std::move(pair.path)),
       window_(pair.window),
-      timeout_(pair.timeout) {}
+      lasting_copy_(pair.peer, *pair.peer_dead, pair.timeout) {}
 
 PairEnd::~PairEnd() {
   retired_.add(std::move(holding_), &closed_by_peer_, &peer_dead_);
@@ -52,20 +51,6 @@ std::optional<Error> PairEnd::why_not_started(StartOutcome outcome, protocol::Ep
                                                "standard send, or order the start");
   }
   return std::nullopt;
-}
-
-bool PairEnd::copies_no_more(const std::string& label) noexcept {
-  if (left_to_peer_ || peer_dead_.load(std::memory_order_acquire)) return true;
-  if (timeout_.count() == 0 || !touched_.exceeds(timeout_)) return false;
-  left_to_peer_ = true;
-  base::log::failures_in([&] {
-    base::log::error(
-        fmt::format("{}: rank {} is in the middle of a copy into the buffer, and does "
-                    "not go on: do not use it, or free it, before MPI_Finalize has "
-                    "returned",
-                    label, peer_));
-  });
-  return true;
 }
 
 Error PairEnd::closed_error(protocol::Epoch epoch) const {

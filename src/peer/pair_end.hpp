@@ -12,11 +12,11 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/elapsed.hpp"
 #include "base/error.hpp"
 #include "peer/copy_error.hpp"
 #include "peer/holding.hpp"
 #include "peer/host_port.hpp"
+#include "peer/lasting_copy.hpp"
 #include "protocol/state.hpp"
 
 namespace penstock::peer {
@@ -54,9 +54,8 @@ class PairEnd {
 
   std::optional<base::Error> why_hopeless(protocol::Epoch epoch, bool peer_closed) const;
   std::optional<base::Error> why_not_started(StartOutcome outcome, protocol::Epoch epoch) const;
-  // While a copy by the peer, into a buffer that is given up, is not over: whether it is waited for
-  // no more. Says so in the log, where time has ended it.
-  bool copies_no_more(const std::string& label) noexcept;
+  // Of what the peer copies into a buffer that is given up.
+  LastingCopy& lasting_copy() noexcept { return lasting_copy_; }
   base::Error copy_failed(int error) const { return copy_error(peer_, error); }
 
  private:
@@ -71,9 +70,7 @@ class PairEnd {
   Retired& retired_;
   std::string path_;
   bool window_;
-  const std::chrono::milliseconds timeout_;
-  base::Elapsed touched_;
-  bool left_to_peer_ = false;
+  LastingCopy lasting_copy_;
 };
 
 }  // namespace penstock::peer

@@ -80,6 +80,10 @@ transport::Verdict Peer::usable() const {
   return {true, "shared memory"};
 }
 
+transport::Counts Peer::counts() const {
+  return {{"channels by words", channels_by_words_.load(std::memory_order_relaxed)}};
+}
+
 transport::Verdict Peer::can_serve(const transport::Message& message) const {
   if (message.memory != device::MemoryKind::host) return {false, "buffer is not in host memory"};
   if (!message.described()) return {false, transport::undescribed_text};
@@ -172,8 +176,7 @@ std::optional<RemoteMemory> Peer::reach(int rank, const MemoryRecord& theirs) co
 }
 
 bool Peer::reached_by(int rank, const MemoryRecord& ours) const noexcept {
-  return rank == world_.rank() || ours.in_arena != 0 ||
-         peers_[static_cast<std::size_t>(rank)].cross_memory;
+  return rank == world_.rank() || ours.in_arena != 0 || copies_across(rank);
 }
 
 Pair Peer::pair_with(int rank) const {

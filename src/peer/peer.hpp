@@ -3,6 +3,8 @@
 // process with itself.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -35,6 +37,7 @@ class Peer final : public transport::Transport {
   void peers_added() override;
 
   transport::Verdict usable() const override;
+  transport::Counts counts() const override;
   transport::Verdict can_serve(const transport::Message& message) const override;
   std::unique_ptr<transport::Offer> offer(const transport::Message& send) override;
   std::unique_ptr<transport::Acceptance> accept(const transport::Message& receive,
@@ -75,6 +78,15 @@ class Peer final : public transport::Transport {
   Pair pair_with(int rank) const;
   const std::atomic<bool>& dead(int rank) const noexcept { return world_.dead(rank); }
   std::size_t window_eager_max() const noexcept { return settings_.window_eager_max; }
+  std::size_t eager_max() const noexcept { return settings_.eager_max; }
+  std::chrono::milliseconds timeout() const noexcept { return settings_.timeout; }
+  // An end of a channel is matched whose units have words.
+  void count_words() noexcept { channels_by_words_.fetch_add(1, std::memory_order_relaxed); }
+  bool is_self(int rank) const noexcept { return rank == world_.rank(); }
+  // Whether we get at ordinary memory of that process.
+  bool copies_across(int rank) const noexcept {
+    return peers_[static_cast<std::size_t>(rank)].cross_memory;
+  }
 
   Memory& memory() noexcept { return *memory_; }  // from address() on
   const Memory& memory() const noexcept { return *memory_; }
@@ -101,6 +113,7 @@ class Peer final : public transport::Transport {
   std::vector<LocalPeer> peers_;
   std::unique_ptr<Memory> memory_;
   mutable Retired retired_;
+  std::atomic<std::uint64_t> channels_by_words_{0};
 };
 
 }  // namespace penstock::peer

@@ -8,8 +8,10 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <deque>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "support/endpoint.hpp"
@@ -20,13 +22,26 @@ namespace penstock::test {
 using Element = std::uint64_t;
 inline constexpr Element poison = 0xdeaddeaddeaddeadu;
 
+// Whether units are words, and not cells.
+inline bool channels_have_words() {
+  const char* const words = std::getenv("PENSTOCK_CHANNEL_WORDS");
+  return transport_allowed("peer") && (words == nullptr || std::string(words) != "0");
+}
+
 // One end's elements, and what its program has done with each so far.
 class ChannelMemory {
  public:
-  ChannelMemory(std::size_t count, std::uint64_t key)
-      : elements_(count, poison), epochs_(count, 0), key_(key) {}
+  ChannelMemory(std::size_t count, std::uint64_t key, Memory memory)
+      : memory_(memory),
+        elements_(
+            reinterpret_cast<Element*>(allocate(memory, count * sizeof(Element), std::byte{0xde}))),
+        epochs_(count, 0),
+        key_(key) {}
+  ~ChannelMemory() { test::free(memory_, reinterpret_cast<std::byte*>(elements_)); }
+  ChannelMemory(const ChannelMemory&) = delete;
+  ChannelMemory& operator=(const ChannelMemory&) = delete;
 
-  Element* data() { return elements_.data(); }
+  Element* data() { return elements_; }
   // Enqueue the program's own work on a range. The n-th time that a range is filled, or checked, it
   // has the n-th message.
   void fill(Lane& lane, std::size_t offset, std::size_t count) {
@@ -74,7 +89,8 @@ class ChannelMemory {
     });
   }
 
-  std::vector<Element> elements_;
+  const Memory memory_;
+  Element* const elements_;
   std::vector<std::uint64_t> epochs_;  // of each element
   std::uint64_t key_;
   std::atomic<std::uint64_t> wrong_{0}, checked_{0};
@@ -83,16 +99,16 @@ class ChannelMemory {
 // A rank that is its own partner has both ends, each on a lane of its own.
 class TestChannel {
  public:
-  TestChannel(std::size_t count, std::size_t unit, int tag = 0) {
+  TestChannel(std::size_t count, std::size_t unit, int tag = 0, Memory memory = Memory::ordinary) {
     const int self = rank(), peer = partner();
     if (self % 2 == 0) {
-      source_.emplace(count, key(self, peer, tag));
+      source_.emplace(count, key(self, peer, tag), memory);
       EXPECT_PST(PST_Channel_send_init(source_->data(), static_cast<MPI_Count>(count), MPI_UINT64_T,
                                        static_cast<MPI_Count>(unit), peer, tag, MPI_COMM_WORLD,
                                        MPI_INFO_NULL, &sender_));
     }
     if (self % 2 == 1 || peer == self) {
-      target_.emplace(count, key(peer, self, tag));
+      target_.emplace(count, key(peer, self, tag), memory);
       EXPECT_PST(PST_Channel_recv_init(target_->data(), static_cast<MPI_Count>(count), MPI_UINT64_T,
                                        static_cast<MPI_Count>(unit), peer, tag, MPI_COMM_WORLD,
                                        MPI_INFO_NULL, &receiver_));

@@ -2,6 +2,7 @@
 // Channels: what is refused, on which end, and what is left behind a failure.
 #include <algorithm>
 #include <cstdlib>
+#include <span>
 #include <string>
 
 #include "conformance/channel.hpp"
@@ -149,10 +150,11 @@ TEST(ChannelErrors, AChannelAndAMessage) {
 
 TEST(ChannelErrors, MoreUnitsThanAreServed) {
   if (size() == 3) return;
-  std::vector<std::byte> bytes(2000);
+  const MPI_Count too_many = channels_have_words() ? (1 << 24) + 1 : 1025;
+  std::vector<std::byte> bytes(static_cast<std::size_t>(too_many));
   std::array<MPI_Request, 2> ends{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-  if (has_sender()) EXPECT_PST(send_init(bytes.data(), 1025, MPI_BYTE, 1, &ends[0]));
-  if (has_receiver()) EXPECT_PST(recv_init(bytes.data(), 1025, MPI_BYTE, 1, &ends[1]));
+  if (has_sender()) EXPECT_PST(send_init(bytes.data(), too_many, MPI_BYTE, 1, &ends[0]));
+  if (has_receiver()) EXPECT_PST(recv_init(bytes.data(), too_many, MPI_BYTE, 1, &ends[1]));
   expect_refused(PST_ERROR_UNSUPPORTED, ends);
 }
 
@@ -382,7 +384,10 @@ TEST(ChannelErrors, NothingComesIntoTheBufferOfAReceiverThatIsFreed) {
   if (size() != 2) GTEST_SKIP() << "needs two ranks";
   constexpr MPI_Count unit = 30000, count = 4 * unit;
   for (int round = 0; round < 20; ++round) {
-    std::vector<Element> elements(count, rank() == 0 ? 1 : poison);
+    const Memory memory = round % 2 == 0 ? Memory::ordinary : Memory::allocated;
+    std::byte* const bytes = allocate(memory, count * sizeof(Element), std::byte{0});
+    const std::span elements(reinterpret_cast<Element*>(bytes), count);
+    std::fill(elements.begin(), elements.end(), rank() == 0 ? 1 : poison);
     MPI_Request channel = MPI_REQUEST_NULL;
     if (rank() == 0)
       EXPECT_PST(PST_Channel_send_init(elements.data(), count, MPI_UINT64_T, unit, 1, 0,
@@ -399,12 +404,12 @@ TEST(ChannelErrors, NothingComesIntoTheBufferOfAReceiverThatIsFreed) {
       EXPECT_PST(PST_Request_free(&channel));
     } else {
       EXPECT_PST(PST_Request_free(&channel));
-      const std::vector<Element> then = elements;
+      const std::vector<Element> then(elements.begin(), elements.end());
       meet();
-      EXPECT_EQ(elements, then) << "round " << round;
-      continue;
+      EXPECT_TRUE(std::equal(elements.begin(), elements.end(), then.begin())) << "round " << round;
     }
-    meet();
+    if (rank() == 0) meet();
+    free(memory, bytes);
   }
 }
 

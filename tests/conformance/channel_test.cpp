@@ -177,6 +177,49 @@ TEST(Channels, AsManyUnitsAsThereMayBe) {
   channel.expect_good(3 * 1024);
 }
 
+// Where units are words.
+TEST(Channels, ManyUnits) {
+  if (!channels_have_words()) GTEST_SKIP() << "cells: 1024 units at most";
+  for (const Memory memory : {Memory::ordinary, Memory::allocated}) {
+    const std::size_t count = memory == Memory::ordinary ? 5 * 3001 : 1 << 20;
+    const std::size_t unit = memory == Memory::ordinary ? 3 : 1;
+    TestChannel channel(count, unit, 0, memory);
+    Lanes lanes;
+    const std::size_t first = count / 15 * 9;
+    for (int message = 0; message < 2; ++message) {
+      channel.put(lanes.sends, 0, first / unit * unit);
+      channel.put(lanes.sends, first / unit * unit, count - first / unit * unit);
+      channel.put_wait(lanes.sends, 0, count);
+      channel.wait(lanes.receives, 0, 3 * unit);
+      channel.wait(lanes.receives, 3 * unit, count - 3 * unit);
+      channel.release(lanes.receives, 0, count);
+    }
+    lanes.finish();
+    channel.expect_good(2 * count);
+  }
+}
+
+std::string described() {
+  int length = 0;
+  EXPECT_PST(PST_Describe(nullptr, 0, &length));
+  std::string json(static_cast<std::size_t>(length) + 1, ' ');
+  EXPECT_PST(PST_Describe(json.data(), length + 1, &length));
+  return json;
+}
+
+std::uint64_t channels_by_words() {
+  const std::string json = described(), name = "\"channels by words\":";
+  const std::size_t at = json.find(name);
+  return at == std::string::npos ? 0 : std::stoull(json.substr(at + name.size()));
+}
+
+TEST(Channels, TheDescriptionTellsTheForm) {
+  const std::uint64_t before = channels_by_words();
+  TestChannel channel(10, 2);
+  const unsigned ends = (channel.sends() ? 1 : 0) + (channel.receives() ? 1 : 0);
+  EXPECT_EQ(channels_by_words() - before, channels_have_words() ? ends : 0);
+}
+
 TEST(Channels, BothRanksSend) {
   const int peer = partner();
   std::vector<Element> out(100, static_cast<Element>(rank()) + 1), in(100, poison);
@@ -201,9 +244,9 @@ TEST(Channels, BothRanksSend) {
 }
 
 // Neighbours of one cache line, each on a stream and a thread of its own.
-TEST(Channels, ThreadsOnNeighbours) {
+void run_threads_on_neighbours(Memory memory) {
   constexpr std::size_t threads = 16, messages = 20;
-  TestChannel channel(threads, 1);
+  TestChannel channel(threads, 1, 0, memory);
   std::vector<std::unique_ptr<Lanes>> lanes;
   for (std::size_t unit = 0; unit < threads; ++unit) lanes.push_back(std::make_unique<Lanes>());
   std::vector<std::thread> workers;
@@ -219,6 +262,10 @@ TEST(Channels, ThreadsOnNeighbours) {
   for (std::thread& worker : workers) worker.join();
   for (const auto& each : lanes) each->finish();
   channel.expect_good(threads * messages);
+}
+TEST(Channels, ThreadsOnNeighbours) {
+  for (const Memory memory : {Memory::ordinary, Memory::allocated})
+    run_threads_on_neighbours(memory);
 }
 
 // ---- Random verbs of both ends against a model that both ranks compute alike. Each blocking verb
@@ -303,7 +350,7 @@ TEST(Channels, RandomVerbsOfBothEnds) {
     const std::size_t unit = sizes[random() % sizes.size()];
     const std::size_t count = units * unit - random() % unit;
     SCOPED_TRACE(std::to_string(units) + " units of " + std::to_string(unit));
-    TestChannel channel(count, unit);
+    TestChannel channel(count, unit, 0, each % 2 == 0 ? Memory::ordinary : Memory::allocated);
     Lanes lanes;
     Model model(random(), units, unit, count);
     std::uint64_t checked = 0;

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "conformance/channel.hpp"
 #include "conformance/enqueued.hpp"
 #include "conformance/one_way.hpp"
 #include "conformance/system_calls.hpp"
@@ -169,6 +170,34 @@ TEST(HotPath, WindowsTakeNoLockNoAllocationNoSystemCallInTheSteadyState) {
     for (int warm_up = 0; warm_up < 2; ++warm_up)
       run_counted(window, lane, epochs, count, first_caller, first_worker);
     run_counted(window, lane, epochs, count, caller, worker);
+    expect_steady(caller, worker, commands);
+  }
+}
+
+// Units that are words: through the library's memory, and straight into the receive buffer.
+TEST(HotPath, ChannelsTakeNoLockNoAllocationNoSystemCallInTheSteadyState) {
+  if (!can_count()) GTEST_SKIP() << "not under a sanitizer";
+  constexpr int epochs = 1000, commands = 8 * epochs;
+  constexpr std::size_t unit = 5, count = 40 * unit;
+  for (const Memory memory : {Memory::ordinary, Memory::allocated}) {
+    TestChannel channel(count, unit, 0, memory);
+    Lane lane;
+    grow(lane, commands + 2000);
+    Activity first_caller, first_worker, caller, worker;
+    int wrong = 0;
+    const auto enqueue = [&] {
+      if (channel.sends()) {
+        wrong += PST_Channel_put(lane.queue(), channel.sender(), 0, 20 * unit);
+        wrong += PST_Channel_put(lane.queue(), channel.sender(), 20 * unit, 20 * unit);
+      }
+      if (channel.receives()) wrong += PST_Channel_wait(lane.queue(), channel.receiver(), 0, count);
+      if (channel.receives())
+        wrong += PST_Channel_release(lane.queue(), channel.receiver(), 0, count);
+      if (channel.sends()) wrong += PST_Channel_put_wait(lane.queue(), channel.sender(), 0, count);
+    };
+    run_counted(lane, 1, first_caller, first_worker, enqueue);  // the channel meets the stream
+    run_counted(lane, epochs, caller, worker, enqueue);
+    EXPECT_EQ(wrong, 0);
     expect_steady(caller, worker, commands);
   }
 }

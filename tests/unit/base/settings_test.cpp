@@ -78,6 +78,7 @@ TEST_F(SettingsTest, ValidValuesAreTaken) {
   set("PENSTOCK_EAGER_MAX", "0");
   set("PENSTOCK_CMA", "0");
   set("PENSTOCK_RMA_MERGE", "0");
+  set("PENSTOCK_CHANNEL_WORDS", "0");
   set("PENSTOCK_CUDA_ATOMICS", "0");
   set("PENSTOCK_CUDA_WAIT", "value");
   set("PENSTOCK_OFI_HMEM", "1");
@@ -99,6 +100,7 @@ TEST_F(SettingsTest, ValidValuesAreTaken) {
   EXPECT_EQ(settings.eager_max, 0u);
   EXPECT_FALSE(settings.cross_memory);
   EXPECT_FALSE(settings.merge_windows);
+  EXPECT_FALSE(settings.channel_words);
   EXPECT_FALSE(settings.cuda_atomics);
   EXPECT_EQ(settings.cuda_wait, CudaWait::value);
   EXPECT_EQ(settings.ofi_gpu_memory, NetworkGpuMemory::always);
@@ -137,8 +139,9 @@ TEST_F(SettingsTest, InvalidValuesAreRefusedWithTheValidOnes) {
   for (const char* value : {"-1", "16k", "1e3", " 1", "1073741825", "99999999999999999999"}) {
     EXPECT_NE(refusal("PENSTOCK_EAGER_MAX", value).find("1073741824"), std::string::npos);
   }
-  for (const char* name : {"PENSTOCK_CMA", "PENSTOCK_CHECK", "PENSTOCK_RMA", "PENSTOCK_RMA_MERGE",
-                           "PENSTOCK_THREAD_MULTIPLE", "PENSTOCK_GPU_AWARE_MPI"}) {
+  for (const char* name :
+       {"PENSTOCK_CMA", "PENSTOCK_CHECK", "PENSTOCK_RMA", "PENSTOCK_RMA_MERGE",
+        "PENSTOCK_CHANNEL_WORDS", "PENSTOCK_THREAD_MULTIPLE", "PENSTOCK_GPU_AWARE_MPI"}) {
     for (const char* value : {"2", "yes", "01", "on"}) {
       EXPECT_NE(refusal(name, value).find("0 or 1"), std::string::npos);
     }
