@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "peer/cross_memory.hpp"
-#include "peer/units.hpp"
+#include "peer/units_setup.hpp"
 #include "protocol/segment.hpp"
 
 namespace penstock::peer {

@@ -15,6 +15,7 @@
 #include "peer/holding.hpp"
 #include "peer/lasting_copy.hpp"
 #include "peer/peer.hpp"
+#include "peer/units_setup.hpp"
 #include "transport/message.hpp"
 #include "transport/wire_record.hpp"
 
@@ -37,17 +38,6 @@ enum class UnitWay : std::uint32_t {
   shadow     // the sender stores into memory of the library's, the receiver's wait copies
 };
 
-// The words of an end before those of its units. CLOSED and GONE are stored by the other end.
-struct alignas(cache_line) UnitsBlock {
-  std::uint64_t closed;  // 0, or why it serves no more
-  std::uint64_t gone;    // its last store into this block
-  // At the sender, by its own threads: the calls that may be writing.
-  alignas(cache_line) std::uint64_t writing;
-};
-
-// In CLOSED.
-enum class WhyClosed : std::uint64_t { open, freed, given_up };
-
 struct UnitsRecord {
   std::uint64_t version = handshake_version;
   UnitWay way = UnitWay::straight;  // the receiver's choice
@@ -55,20 +45,6 @@ struct UnitsRecord {
   std::uint64_t eager_max = 0;      // the sender's
   MemoryRecord buffer;              // the receiver's
   ArenaAddress block;
-};
-
-// What is fixed at the match, for a port.
-struct UnitsSetup {
-  UnitsBlock* ours = nullptr;
-  UnitsBlock* theirs = nullptr;
-  std::uint64_t* writing = nullptr;   // the sender's
-  std::uint64_t* arrived = nullptr;   // by unit, at the receiver
-  std::uint64_t* released = nullptr;  // by unit, at the sender
-  std::byte* buffer = nullptr;        // the program's
-  std::byte* shadow = nullptr;        // of the receive buffer, or null
-  RemoteMemory target;                // the sender's: where it writes to
-  std::uint64_t bytes = 0;
-  std::uint64_t unit_bytes = 0;
 };
 
 class Units {
