@@ -40,8 +40,12 @@ class UnitPort {
   void store_closed() const noexcept {
     std::atomic_ref(setup_.theirs->closed).store(static_cast<std::uint64_t>(why_), order);
   }
+  // On x86 the addition is a fence by itself.
   void begin_writing() const noexcept {
-    std::atomic_ref(*setup_.writing).fetch_add(1, std::memory_order_relaxed);
+    std::atomic_ref(*setup_.writing).fetch_add(1, std::memory_order_seq_cst);
+#ifndef __x86_64__
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
   }
   template <Order order>
   void end_writing() const noexcept {
@@ -61,8 +65,8 @@ class UnitPort {
     const std::size_t first = first_byte(unit), bytes = bytes_of(unit);
     const RemoteMemory& target = setup_.target;
     if (target.process == 0) {
-      std::memcpy(reinterpret_cast<std::byte*>(target.address) + first, setup_.buffer + first,
-                  bytes);
+      std::memcpy(reinterpret_cast<std::byte*>(target.address) + unit * setup_.target_stride,
+                  setup_.buffer + first, bytes);
       return true;
     }
     const bool gone = target.dead != nullptr && target.dead->load(std::memory_order_relaxed);
@@ -70,13 +74,15 @@ class UnitPort {
     error_ = gone ? ESRCH : write_process(target.process, {target.address}, ours, first, bytes);
     return error_ == 0;
   }
-  int copy_error() const noexcept { return error_; }  // of write()
+  int copy_error() const noexcept {
+    return error_;
+  }  // of write()
 
   // By the receiver, of a message that has arrived: into the program's buffer.
   void take_out(Unit unit) const noexcept {
     if (setup_.shadow == nullptr) return;
-    const std::size_t first = first_byte(unit);
-    std::memcpy(setup_.buffer + first, setup_.shadow + first, bytes_of(unit));
+    std::memcpy(setup_.buffer + first_byte(unit), setup_.shadow + unit * setup_.target_stride,
+                bytes_of(unit));
   }
 
   WhyClosed why_closed() const noexcept {
@@ -84,12 +90,15 @@ class UnitPort {
   }
 
  private:
-  std::size_t first_byte(Unit unit) const noexcept { return unit * setup_.unit_bytes; }
+  std::size_t first_byte(Unit unit) const noexcept {
+    return unit * setup_.unit_bytes;
+  }
   std::size_t bytes_of(Unit unit) const noexcept {
     return std::min(setup_.unit_bytes, setup_.bytes - first_byte(unit));
   }
   std::uint64_t& at(UnitWord word, Unit unit) const noexcept {
-    return (word == UnitWord::arrived ? setup_.arrived : setup_.released)[unit];
+    if (word == UnitWord::released) return setup_.released[unit];
+    return *reinterpret_cast<std::uint64_t*>(setup_.arrived + unit * setup_.arrived_stride);
   }
 
   const UnitsSetup& setup_;

@@ -10,17 +10,31 @@ namespace penstock::peer {
 
 using base::Error;
 using base::ErrorKind;
-using transport::Direction;
 
 namespace {
 
-// The words of the units, in whole cache lines: a shadow may follow.
+// A line brings a message with its word at once, which is worth a copy. Large channels are better
+// off with words side by side, of which a cache line has eight.
+constexpr std::uint64_t line_payload = cache_line - sizeof(std::uint64_t);
+constexpr std::uint64_t most_lines = 4096;
+
+// In whole cache lines: a shadow may follow.
 std::size_t words_bytes(std::uint64_t units) noexcept {
   return (units * sizeof(std::uint64_t) + cache_line - 1) / cache_line * cache_line;
 }
 
-std::uint64_t* words_behind(UnitsBlock* block) noexcept {
-  return reinterpret_cast<std::uint64_t*>(block + 1);
+std::size_t receiver_bytes(UnitWay way, const ChannelMessage& ours) noexcept {
+  if (way == UnitWay::lines) return ours.units * cache_line;
+  return words_bytes(ours.units) + (way == UnitWay::shadow ? ours.bytes : 0);
+}
+
+// Ordinary memory is reached by a call of the system for each unit, which large ones are worth: as
+// messages of the same size are.
+UnitWay way_for(const ChannelMessage& ours, bool straight, const UnitsRecord& theirs) noexcept {
+  if (ours.unit_bytes <= line_payload && ours.units <= most_lines) return UnitWay::lines;
+  if (straight) return UnitWay::straight;
+  return theirs.across != 0 && ours.unit_bytes > theirs.eager_max ? UnitWay::across
+                                                                  : UnitWay::shadow;
 }
 
 }  // namespace
@@ -30,15 +44,12 @@ Units::Units(Peer& owner, const ChannelMessage& ours)
       ours_(ours),
       dead_(owner.dead(ours.peer)),
       lasting_copy_(ours.peer, dead_, owner.timeout()) {
-  hold(0, nullptr);
+  hold(words_bytes(ours.units), nullptr);
   record_.across = owner.copies_across(ours.peer);
   record_.eager_max = owner.eager_max();
-  setup_.released = words_behind(setup_.ours);
-  setup_.writing = &setup_.ours->writing;
+  lay_out_sender(setup_.ours);
 }
 
-// Ordinary memory is reached by a call of the system for each unit, which large ones are worth: as
-// messages of the same size are.
 Units::Units(Peer& owner, const ChannelMessage& ours, const UnitsRecord& theirs)
     : owner_(owner),
       ours_(ours),
@@ -46,24 +57,17 @@ Units::Units(Peer& owner, const ChannelMessage& ours, const UnitsRecord& theirs)
       lasting_copy_(ours.peer, dead_, owner.timeout()) {
   ExposedMemory exposed = owner.expose(ours.buffer, ours.bytes);
   const bool straight = exposed.record.in_arena != 0 || owner.is_self(ours.peer);
-  const bool across = theirs.across != 0 && ours.unit_bytes > theirs.eager_max;
-  way_ = straight ? UnitWay::straight : across ? UnitWay::across : UnitWay::shadow;
-  record_.way = way_;
+  record_.way = way_ = way_for(ours, straight, theirs);
   record_.buffer = exposed.record;
-  const bool shadowed = way_ == UnitWay::shadow;
-  hold(shadowed ? ours.bytes : 0, std::move(exposed.kept));
-  setup_.arrived = words_behind(setup_.ours);
-  if (shadowed)
-    setup_.shadow = reinterpret_cast<std::byte*>(setup_.arrived) + words_bytes(ours.units);
+  hold(receiver_bytes(way_, ours), std::move(exposed.kept));
+  setup_.shadow = lay_out_receiver(setup_.ours);
   reach(theirs);
-  setup_.released = words_behind(setup_.theirs);
-  setup_.writing = &setup_.theirs->writing;
+  lay_out_sender(setup_.theirs);
 }
 
-void Units::hold(std::size_t shadow_bytes, std::shared_ptr<const void> kept) {
+void Units::hold(std::size_t bytes_behind, std::shared_ptr<const void> kept) {
   owner_.retired().sweep();
-  holding_ =
-      owner_.hold(sizeof(UnitsBlock) + words_bytes(ours_.units) + shadow_bytes, std::move(kept));
+  holding_ = owner_.hold(sizeof(UnitsBlock) + bytes_behind, std::move(kept));
   setup_.ours = reinterpret_cast<UnitsBlock*>(holding_.block());
   setup_.buffer = ours_.buffer;
   setup_.bytes = ours_.bytes;
@@ -75,11 +79,27 @@ void Units::reach(const UnitsRecord& theirs) {
   setup_.theirs = reinterpret_cast<UnitsBlock*>(owner_.map(ours_.peer, theirs.block));
 }
 
+void Units::lay_out_sender(UnitsBlock* block) noexcept {
+  setup_.released = reinterpret_cast<std::uint64_t*>(block + 1);
+  setup_.writing = &block->writing;
+}
+
+// Returns the shadow, where there is one.
+std::byte* Units::lay_out_receiver(UnitsBlock* block) noexcept {
+  auto* const first = reinterpret_cast<std::byte*>(block + 1);
+  setup_.arrived = first;
+  setup_.target_stride = ours_.unit_bytes;
+  if (way_ == UnitWay::shadow) return first + words_bytes(ours_.units);
+  if (way_ != UnitWay::lines) return nullptr;
+  setup_.arrived += line_payload;
+  setup_.arrived_stride = setup_.target_stride = cache_line;
+  return first;
+}
+
 void Units::connect(const UnitsRecord& receivers) {
   confirm();
   reach(receivers);
   way_ = receivers.way;
-  setup_.arrived = words_behind(setup_.theirs);
   try {
     reach_target(receivers);
   } catch (...) {
@@ -91,16 +111,13 @@ void Units::connect(const UnitsRecord& receivers) {
 }
 
 void Units::reach_target(const UnitsRecord& receivers) {
-  if (way_ == UnitWay::shadow) {
-    std::byte* const shadow =
-        reinterpret_cast<std::byte*>(setup_.arrived) + words_bytes(ours_.units);
+  if (std::byte* const shadow = lay_out_receiver(setup_.theirs))
     setup_.target = {reinterpret_cast<std::uintptr_t>(shadow)};
-  } else if (const auto reached = owner_.reach(ours_.peer, receivers.buffer)) {
+  else if (const auto reached = owner_.reach(ours_.peer, receivers.buffer))
     setup_.target = *reached;
-  } else {
+  else
     throw Error(ErrorKind::internal,
                 "the receive buffer of the channel cannot be reached after all");
-  }
 }
 
 void Units::confirm() noexcept {
@@ -119,6 +136,8 @@ void Units::leave() noexcept {
 
 std::string Units::path() const {
   switch (way_) {
+    case UnitWay::lines:
+      return "peer (words, each in a line with its message)";
     case UnitWay::straight:
       return "peer (words, straight into the receive buffer)";
     case UnitWay::across:

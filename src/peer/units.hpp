@@ -35,7 +35,8 @@ struct ChannelMessage {
 enum class UnitWay : std::uint32_t {
   straight,  // the sender stores into it
   across,    // the kernel copies
-  shadow     // the sender stores into memory of the library's, the receiver's wait copies
+  shadow,    // the sender stores into memory of the library's, the receiver's wait copies
+  lines      // the same, and a unit has a cache line that brings the message with its word
 };
 
 struct UnitsRecord {
@@ -72,7 +73,9 @@ class Units {
   std::string path() const;
 
  private:
-  void hold(std::size_t shadow_bytes, std::shared_ptr<const void> kept);
+  void hold(std::size_t bytes_behind, std::shared_ptr<const void> kept);
+  void lay_out_sender(UnitsBlock* block) noexcept;
+  std::byte* lay_out_receiver(UnitsBlock* block) noexcept;
   void reach(const UnitsRecord& theirs);
   void reach_target(const UnitsRecord& receivers);
 

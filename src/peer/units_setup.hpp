@@ -26,11 +26,14 @@ struct UnitsSetup {
   UnitsBlock* ours = nullptr;
   UnitsBlock* theirs = nullptr;
   std::uint64_t* writing = nullptr;   // the sender's
-  std::uint64_t* arrived = nullptr;   // by unit, at the receiver
   std::uint64_t* released = nullptr;  // by unit, at the sender
-  std::byte* buffer = nullptr;        // the program's
-  std::byte* shadow = nullptr;        // of the receive buffer, or null
-  RemoteMemory target;                // the sender's: where it writes to
+  // By unit, at the receiver, so many bytes apart: in lines behind the message.
+  std::byte* arrived = nullptr;
+  std::size_t arrived_stride = sizeof(std::uint64_t);
+  std::byte* buffer = nullptr;    // the program's
+  std::byte* shadow = nullptr;    // of the receive buffer, or null
+  RemoteMemory target;            // the sender's: where it writes to
+  std::size_t target_stride = 0;  // of units there, and in the shadow
   std::uint64_t bytes = 0;
   std::uint64_t unit_bytes = 0;
 };

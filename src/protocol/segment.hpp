@@ -38,7 +38,7 @@ concept SegmentPort = requires(P port, Unit unit, UnitWord word, Epoch epoch) {
   { port.write(unit) } -> std::same_as<bool>;
   { port.template load_closed<Order::acquire>() } -> std::same_as<std::uint64_t>;  // the other's
   port.template store_closed<Order::release>();                                    // ours
-  port.begin_writing();                         // WRITING: one more, relaxed
+  port.begin_writing();                         // WRITING: one more, and a seq_cst fence behind it
   port.template end_writing<Order::release>();  // one less
   { port.template load_writing<Order::acquire>() } -> std::same_as<std::uint64_t>;
   port.template fence<Order::seq_cst>();
@@ -74,7 +74,6 @@ class Writing {
     if (refused_) return false;
     entered_ = true;
     port_.begin_writing();
-    port_.template fence<Order::seq_cst>();
     refused_ = port_.template load_closed<Order::acquire>() != 0;
     return !refused_;
   }

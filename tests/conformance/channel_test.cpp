@@ -243,29 +243,32 @@ TEST(Channels, BothRanksSend) {
   for (MPI_Request& end : ends) EXPECT_PST(PST_Request_free(&end));
 }
 
-// Neighbours of one cache line, each on a stream and a thread of its own.
-void run_threads_on_neighbours(Memory memory) {
+// Neighbours, each on a stream and a thread of its own: units, or else their words, share cache
+// lines.
+void run_threads_on_neighbours(std::size_t length, Memory memory) {
   constexpr std::size_t threads = 16, messages = 20;
-  TestChannel channel(threads, 1, 0, memory);
+  TestChannel channel(threads * length, length, 0, memory);
   std::vector<std::unique_ptr<Lanes>> lanes;
   for (std::size_t unit = 0; unit < threads; ++unit) lanes.push_back(std::make_unique<Lanes>());
   std::vector<std::thread> workers;
   for (std::size_t unit = 0; unit < threads; ++unit)
     workers.emplace_back([&, unit] {
       for (std::size_t message = 0; message < messages; ++message) {
-        channel.put(lanes[unit]->sends, unit, 1);
-        channel.put_wait(lanes[unit]->sends, unit, 1);
-        channel.wait(lanes[unit]->receives, unit, 1);
-        channel.release(lanes[unit]->receives, unit, 1);
+        const std::size_t first = unit * length;
+        channel.put(lanes[unit]->sends, first, length);
+        channel.put_wait(lanes[unit]->sends, first, length);
+        channel.wait(lanes[unit]->receives, first, length);
+        channel.release(lanes[unit]->receives, first, length);
       }
     });
   for (std::thread& worker : workers) worker.join();
   for (const auto& each : lanes) each->finish();
-  channel.expect_good(threads * messages);
+  channel.expect_good(threads * messages * length);
 }
 TEST(Channels, ThreadsOnNeighbours) {
+  run_threads_on_neighbours(1, Memory::ordinary);
   for (const Memory memory : {Memory::ordinary, Memory::allocated})
-    run_threads_on_neighbours(memory);
+    run_threads_on_neighbours(9, memory);
 }
 
 // ---- Random verbs of both ends against a model that both ranks compute alike. Each blocking verb

@@ -174,26 +174,32 @@ TEST(HotPath, WindowsTakeNoLockNoAllocationNoSystemCallInTheSteadyState) {
   }
 }
 
-// Units that are words: through the library's memory, and straight into the receive buffer.
+// Units that are words: in lines, through the library's memory, and straight into the receive
+// buffer.
 TEST(HotPath, ChannelsTakeNoLockNoAllocationNoSystemCallInTheSteadyState) {
   if (!can_count()) GTEST_SKIP() << "not under a sanitizer";
   constexpr int epochs = 1000, commands = 8 * epochs;
-  constexpr std::size_t unit = 5, count = 40 * unit;
-  for (const Memory memory : {Memory::ordinary, Memory::allocated}) {
+  const std::array<std::pair<std::size_t, Memory>, 3> ways{
+      {{5, Memory::ordinary}, {50, Memory::ordinary}, {50, Memory::allocated}}};
+  for (const auto& [unit, memory] : ways) {
+    const std::size_t count = 40 * unit;
     TestChannel channel(count, unit, 0, memory);
     Lane lane;
     grow(lane, commands + 2000);
     Activity first_caller, first_worker, caller, worker;
     int wrong = 0;
+    const auto half = static_cast<MPI_Count>(count / 2);
     const auto enqueue = [&] {
       if (channel.sends()) {
-        wrong += PST_Channel_put(lane.queue(), channel.sender(), 0, 20 * unit);
-        wrong += PST_Channel_put(lane.queue(), channel.sender(), 20 * unit, 20 * unit);
+        wrong += PST_Channel_put(lane.queue(), channel.sender(), 0, half);
+        wrong += PST_Channel_put(lane.queue(), channel.sender(), half, half);
       }
-      if (channel.receives()) wrong += PST_Channel_wait(lane.queue(), channel.receiver(), 0, count);
-      if (channel.receives())
-        wrong += PST_Channel_release(lane.queue(), channel.receiver(), 0, count);
-      if (channel.sends()) wrong += PST_Channel_put_wait(lane.queue(), channel.sender(), 0, count);
+      if (channel.receives()) {
+        wrong += PST_Channel_wait(lane.queue(), channel.receiver(), 0, 2 * half);
+        wrong += PST_Channel_release(lane.queue(), channel.receiver(), 0, 2 * half);
+      }
+      if (channel.sends())
+        wrong += PST_Channel_put_wait(lane.queue(), channel.sender(), 0, 2 * half);
     };
     run_counted(lane, 1, first_caller, first_worker, enqueue);  // the channel meets the stream
     run_counted(lane, epochs, caller, worker, enqueue);

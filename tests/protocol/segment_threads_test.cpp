@@ -37,7 +37,8 @@ class SegmentHost {
         reinterpret_cast<std::uintptr_t>(shadowed ? shadow_.data() : in.data());
     for (peer::UnitsSetup* each : {&sender_, &receiver_}) {
       each->writing = &at_sender_.writing;
-      each->arrived = arrived_.data();
+      each->arrived = reinterpret_cast<std::byte*>(arrived_.data());
+      each->target_stride = sizeof(std::uint64_t) * numbers;
       each->released = released_.data();
       each->bytes = sizeof(std::uint64_t) * out.size();
       each->unit_bytes = sizeof(std::uint64_t) * numbers;

@@ -90,7 +90,10 @@ class End {
     write_cell(unit, contents(unit, actor_.put[unit]));
     return true;
   }
-  void begin_writing() { add_to_writing(Order::relaxed, 1); }
+  void begin_writing() {
+    add_to_writing(Order::relaxed, 1);
+    fence<Order::seq_cst>();
+  }
   template <Order order>
   void end_writing() {
     add_to_writing(is(Defect::written_relaxed) ? Order::relaxed : order, -1);
