@@ -22,15 +22,21 @@ constexpr MPI_Count units = 4;
 const MPI_Count unit = mpi_is_used() ? 1000 : 20000, all = unit * units;
 constexpr int channel_epochs = 12;
 
+// Whether receive buffers are the library's, which senders may store into.
+bool buffers_are_the_librarys() {
+  return std::getenv("PENSTOCK_TEST_LIBRARY_BUFFER") != nullptr;
+}
+
 // From the one rank to the other.
 struct Channel {
   std::vector<std::byte> bytes = std::vector<std::byte>(static_cast<std::size_t>(all));
   MPI_Request request = MPI_REQUEST_NULL;
 
   Channel(const Job& job, bool sends, int tag) {
+    void* const in = buffers_are_the_librarys() ? nullptr : bytes.data();
     require_success(sends ? PST_Channel_send_init(bytes.data(), all, MPI_BYTE, unit, job.peer, tag,
                                                   MPI_COMM_WORLD, MPI_INFO_NULL, &request)
-                          : PST_Channel_recv_init(bytes.data(), all, MPI_BYTE, unit, job.peer, tag,
+                          : PST_Channel_recv_init(in, all, MPI_BYTE, unit, job.peer, tag,
                                                   MPI_COMM_WORLD, MPI_INFO_NULL, &request),
                     "PST_Channel_*_init");
     require_success(PST_Match(&request, MPI_STATUS_IGNORE), "PST_Match");

@@ -315,6 +315,9 @@ def stopped_window_peer(options, jobs):
 def dead_channel_peer(options, jobs):
     for step in range(6):
         run_simple(options, jobs, "dead_channel_peer", ranks=(0,), settings={"PENSTOCK_TEST_STEP": str(step)}, survive=True)
+        if options.transport == "peer":
+            run_simple(options, jobs, "dead_channel_peer", ranks=(0,), survive=True,
+                       settings={"PENSTOCK_TEST_STEP": str(step), "PENSTOCK_TEST_LIBRARY_BUFFER": "1"})
 
 
 def silent_channel_peer(options, jobs):
