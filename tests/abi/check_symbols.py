@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that the library exports what the header declares and the recorder lists, and nothing else.
+"""Checks that the library exports what the headers declare and the recorder lists, and nothing else.
 
-Usage: check_symbols.py NM LIBRARY PENSTOCK_H RECORDER_CONFIG_H
+Usage: check_symbols.py NM LIBRARY RECORDER_CONFIG_H HEADER...
 """
 
 import re
@@ -17,8 +17,9 @@ def exported(nm, library):
     return {line.split()[0].split("@")[0] for line in lines if line}
 
 
-def declared(header):
-    text = re.sub(r"/\*.*?\*/", "", Path(header).read_text(encoding="utf-8"), flags=re.DOTALL)
+def declared(headers):
+    text = "".join(Path(header).read_text(encoding="utf-8") for header in headers)
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
     return set(re.findall(r"^PST_API\s+\w+\s+(PST_\w+)\s*\(", text, flags=re.MULTILINE))
 
 
@@ -28,12 +29,12 @@ def recorded(config):
 
 
 def main():
-    nm, library, header, config = sys.argv[1:]
-    functions, wrappers, symbols = declared(header), recorded(config), exported(nm, library)
+    nm, library, config, *headers = sys.argv[1:]
+    functions, wrappers, symbols = declared(headers), recorded(config), exported(nm, library)
     for name in sorted((functions | wrappers) - symbols):
         print(f"not exported: {name}")
     for name in sorted(symbols - functions - wrappers):
-        print(f"exported, but neither in penstock.h nor in recorder.list: {name}")
+        print(f"exported, but neither in a header nor in recorder.list: {name}")
     print(f"{len(functions)} functions declared, {len(wrappers)} MPI functions recorded, {len(symbols)} symbols exported")
     sys.exit(0 if functions and functions | wrappers == symbols else 1)
 
