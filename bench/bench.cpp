@@ -9,6 +9,7 @@
 
 #include "baselines.hpp"
 #include "bench_options.hpp"
+#include "channel.hpp"
 #include "collective_algorithms.hpp"
 #include "device.hpp"
 #include "overlap.hpp"
@@ -199,6 +200,7 @@ void add_bench(CLI::App& parent, tool::Command& command) {
       "bench", "Measure messages and collectives, beside plain MPI and others");
   app->require_subcommand(1);
   for (const Benchmark& benchmark : benchmarks) add_benchmark(*app, command, benchmark);
+  add_channel(*app, command);
   add_overlap(*app, command);
   add_pairs(*app, command);
 }

@@ -92,9 +92,22 @@ def check_algorithms(mpiexec, command, collective):
         sys.exit(f"bench {collective} --algorithm all has others than {known}: {run.stdout}{run.stderr}")
 
 
+def check_channels(mpiexec, command):
+    run = bench(mpiexec, command, 2, "channel", "--parts", "grids,release")
+    lines = lines_of(run)
+    sides = [line["side"] for line in lines]
+    if not lines or any(sides.count(side) != 4 for side in ("channel", "pairs", "mpi")):
+        sys.exit(f"bench channel has not 4 lines of each side: {sides}")
+    for line in lines:
+        check_side(line, "half")
+        if ("release" in line) != (line["part"] == "release"):
+            fail("releases are measured where they are asked for", line)
+
+
 def main():
     mpiexec, command = sys.argv[1:]
     check_messages(mpiexec, command)
+    check_channels(mpiexec, command)
     for collective in COLLECTIVES:
         check_algorithms(mpiexec, command, collective)
 

@@ -26,6 +26,9 @@ refuses 1 '--traffic' overlap --traffic gatherv
 refuses 1 '--sizes' overlap --sizes 0
 refuses 1 'pairs needs exactly 2 ranks and has 1' pairs
 refuses 2 '--pairs' pairs --pairs 1
+refuses 1 'channel needs exactly 2 ranks and has 1' channel
+refuses 1 'not divided into 3 units' channel --units 3
+refuses 1 '--parts' channel --parts waits
 refuses 3 'message-rate needs an even number of ranks and has 3' message-rate
 [[ -e /dev/nvidiactl ]] || refuses 2 '--device cuda' multi-pair --device cuda
 refuses 1 'cannot be ready' halo --send ready

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <mpi.h>
+
+#include "channel_trips.hpp"
+#include "pattern.hpp"
+
+namespace penstock::bench {
+namespace {
+
+// First tags on MPI_COMM_WORLD: units follow from there.
+constexpr int pairs_tag = 10000, mpi_tag = 20000, partitioned_tag = 30000, channel_tag = 40000;
+
+// Requests of all units, of which calls take those of a range.
+class UnitRequests {
+ public:
+  void add(Request request) { requests_.add(std::move(request)); }
+  std::span<MPI_Request> all() { return requests_.all(); }
+  std::span<MPI_Request> of(UnitRange units) {
+    return requests_.all().subspan(units.first, units.count);
+  }
+
+ private:
+  Requests requests_;
+};
+
+void start_by_mpi(std::span<MPI_Request> requests) {
+  if (requests.size() == 1)
+    MPI_Start(requests.data());
+  else
+    MPI_Startall(static_cast<int>(requests.size()), requests.data());
+}
+void wait_by_mpi(std::span<MPI_Request> requests) {
+  if (requests.size() == 1)
+    MPI_Wait(requests.data(), MPI_STATUS_IGNORE);
+  else
+    MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+}
+
+class Channels final : public StreamTrips<Channels> {
+ public:
+  Channels(const UnitTraffic& traffic, int rank) : StreamTrips("channel", traffic, rank) {
+    const UnitRange all{0, traffic.all_units()};
+    const auto bytes = static_cast<MPI_Count>(traffic.all_bytes());
+    const auto unit = static_cast<MPI_Count>(traffic.unit_bytes());
+    MPI_Request made = MPI_REQUEST_NULL;
+    detail::check(PST_Channel_send_init(sent(all).data(), bytes, MPI_BYTE, unit, peer(),
+                                        channel_tag, MPI_COMM_WORLD, MPI_INFO_NULL, &made),
+                  "PST_Channel_send_init");
+    ends_.add(Request(made));
+    detail::check(PST_Channel_recv_init(received(all).data(), bytes, MPI_BYTE, unit, peer(),
+                                        channel_tag, MPI_COMM_WORLD, MPI_INFO_NULL, &made),
+                  "PST_Channel_recv_init");
+    ends_.add(Request(made));
+    match(ends_);
+  }
+  std::string transport() const override { return ends_[0].transport(); }
+
+  void put(std::size_t thread, UnitRange units) {
+    call(PST_Channel_put, "PST_Channel_put", thread, 0, units);
+  }
+  void put_wait(std::size_t thread, UnitRange units) {
+    call(PST_Channel_put_wait, "PST_Channel_put_wait", thread, 0, units);
+  }
+  void wait(std::size_t thread, UnitRange units) {
+    call(PST_Channel_wait, "PST_Channel_wait", thread, 1, units);
+  }
+  void release(std::size_t thread, UnitRange units) {
+    call(PST_Channel_release, "PST_Channel_release", thread, 1, units);
+  }
+
+ private:
+  using Verb = int(PST_Queue, MPI_Request, MPI_Count, MPI_Count);
+  void call(Verb& verb, const char* name, std::size_t thread, std::size_t end, UnitRange units) {
+    const std::size_t bytes = traffic().unit_bytes();
+    detail::check(
+        verb(queue(thread).get(), ends_[end].get(), static_cast<MPI_Count>(units.first * bytes),
+             static_cast<MPI_Count>(units.count * bytes)),
+        name);
+  }
+
+  Requests ends_;  // the sender's, the receiver's
+};
+
+class MatchedPairs final : public StreamTrips<MatchedPairs> {
+ public:
+  MatchedPairs(const UnitTraffic& traffic, int rank) : StreamTrips("pairs", traffic, rank) {
+    for (std::size_t unit = 0; unit < traffic.all_units(); ++unit) {
+      const int tag = pairs_tag + static_cast<int>(unit);
+      sends_.add(send_init(sent({unit, 1}), peer(), tag, MPI_COMM_WORLD));
+      receives_.add(recv_init(received({unit, 1}), peer(), tag, MPI_COMM_WORLD));
+    }
+    match_both();
+    for (std::size_t thread = 0; thread < traffic.threads; ++thread)
+      release(thread, units_of(thread));
+  }
+  // The receives that the last releases have started end with their queue.
+  ~MatchedPairs() override { send_what_is_awaited(); }
+  std::string transport() const override { return transport_; }
+
+  void put(std::size_t thread, UnitRange units) { queue(thread).start(sends_.of(units)); }
+  void put_wait(std::size_t thread, UnitRange units) { queue(thread).wait(sends_.of(units)); }
+  void wait(std::size_t thread, UnitRange units) { queue(thread).wait(receives_.of(units)); }
+  void release(std::size_t thread, UnitRange units) { queue(thread).start(receives_.of(units)); }
+
+ private:
+  // In one call: what is sent here is received there, and the other way round.
+  void match_both() {
+    std::vector<MPI_Request> both;
+    both.insert(both.end(), sends_.all().begin(), sends_.all().end());
+    both.insert(both.end(), receives_.all().begin(), receives_.all().end());
+    match(both);
+    transport_ = RequestView(both.front()).transport();
+  }
+  void send_what_is_awaited() {
+    for (std::size_t thread = 0; thread < traffic().threads; ++thread) {
+      put(thread, units_of(thread));
+      put_wait(thread, units_of(thread));
+      wait(thread, units_of(thread));
+    }
+  }
+
+  UnitRequests sends_, receives_;
+  std::string transport_;
+};
+
+class PersistentRequests final : public HostTrips<PersistentRequests> {
+ public:
+  PersistentRequests(const UnitTraffic& traffic, int rank) : HostTrips("mpi", traffic, rank) {
+    for (std::size_t unit = 0; unit < traffic.all_units(); ++unit) {
+      const int tag = mpi_tag + static_cast<int>(unit);
+      sends_.add(send_init(sent({unit, 1}), peer(), tag, MPI_COMM_WORLD));
+      receives_.add(recv_init(received({unit, 1}), peer(), tag, MPI_COMM_WORLD));
+    }
+    start_by_mpi(receives_.all());
+  }
+  ~PersistentRequests() override {
+    start_by_mpi(sends_.all());
+    wait_by_mpi(sends_.all());
+    wait_by_mpi(receives_.all());
+  }
+
+  void put(std::size_t, UnitRange units) { start_by_mpi(sends_.of(units)); }
+  void put_wait(std::size_t, UnitRange units) { wait_by_mpi(sends_.of(units)); }
+  void wait(std::size_t, UnitRange units) { wait_by_mpi(receives_.of(units)); }
+  void release(std::size_t, UnitRange units) { start_by_mpi(receives_.of(units)); }
+
+ private:
+  UnitRequests sends_, receives_;
+};
+
+#if MPI_VERSION >= 4
+// A request is started and waited for as a whole: with the first of its calls, and with the last.
+class Partitioned final : public HostTrips<Partitioned> {
+ public:
+  Partitioned(const UnitTraffic& traffic, int rank)
+      : HostTrips("mpi-partitioned", traffic, rank), units_(traffic.units) {
+    const UnitRange all{0, units_};
+    const auto bytes = static_cast<MPI_Count>(traffic.unit_bytes());
+    MPI_Psend_init(sent(all).data(), static_cast<int>(units_), bytes, MPI_BYTE, peer(),
+                   partitioned_tag, MPI_COMM_WORLD, MPI_INFO_NULL, &send_);
+    MPI_Precv_init(received(all).data(), static_cast<int>(units_), bytes, MPI_BYTE, peer(),
+                   partitioned_tag, MPI_COMM_WORLD, MPI_INFO_NULL, &receive_);
+    MPI_Start(&receive_);
+  }
+  ~Partitioned() override {
+    put(0, {0, units_});
+    put_wait(0, {0, units_});
+    MPI_Wait(&receive_, MPI_STATUS_IGNORE);
+    MPI_Request_free(&send_);
+    MPI_Request_free(&receive_);
+  }
+
+  void put(std::size_t, UnitRange units) {
+    if (units.first == 0) MPI_Start(&send_);
+    MPI_Pready_range(static_cast<int>(units.first), static_cast<int>(units.first + units.count) - 1,
+                     send_);
+  }
+  void put_wait(std::size_t, UnitRange) { MPI_Wait(&send_, MPI_STATUS_IGNORE); }
+  void wait(std::size_t, UnitRange units) {
+    if (units.first + units.count == units_) {
+      MPI_Wait(&receive_, MPI_STATUS_IGNORE);
+      return;
+    }
+    for (std::size_t unit = units.first; unit < units.first + units.count; ++unit)
+      for (int here = 0; here == 0;) MPI_Parrived(receive_, static_cast<int>(unit), &here);
+  }
+  void release(std::size_t, UnitRange units) {
+    if (units.first + units.count == units_) MPI_Start(&receive_);
+  }
+
+ private:
+  const std::size_t units_;
+  MPI_Request send_ = MPI_REQUEST_NULL, receive_ = MPI_REQUEST_NULL;
+};
+#endif
+
+std::unique_ptr<ChannelSide> make_partitioned([[maybe_unused]] const UnitTraffic& traffic,
+                                              [[maybe_unused]] int rank, std::string& why_not) {
+  if (traffic.threads > 1) {
+    why_not = "a partitioned request is started and waited for by one thread";
+    return nullptr;
+  }
+#if MPI_VERSION >= 4
+  return std::make_unique<Partitioned>(traffic, rank);
+#else
+  why_not = "this MPI has no partitioned messages";
+  return nullptr;
+#endif
+}
+
+bool may_thread(const UnitTraffic& traffic, std::string& why_not) {
+  int level = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&level);
+  if (traffic.threads == 1) return true;
+  if (level != MPI_THREAD_MULTIPLE)
+    why_not = "several threads call MPI at MPI_THREAD_MULTIPLE alone: --thread multiple";
+  else if (std::thread::hardware_concurrency() < 2 * traffic.threads)
+    why_not = "threads that wait in MPI need a core each, and there are fewer";
+  return why_not.empty();
+}
+
+}  // namespace
+
+ChannelSide::ChannelSide(std::string name, const UnitTraffic& traffic, int rank)
+    : name_(std::move(name)),
+      traffic_(traffic),
+      rank_(rank),
+      outgoing_(traffic.all_bytes()),
+      incoming_(traffic.all_bytes()) {}
+
+void ChannelSide::fill(std::uint64_t step) {
+  fill_pattern(outgoing_.all(), static_cast<std::uint64_t>(rank_), step);
+}
+
+std::size_t ChannelSide::count_wrong(std::uint64_t step) const {
+  return bench::count_wrong(incoming_.all(), static_cast<std::uint64_t>(peer()), step);
+}
+
+std::unique_ptr<ChannelSide> make_channel_side(const std::string& library,
+                                               const UnitTraffic& traffic, int rank,
+                                               std::string& why_not) {
+  if (library == "pairs") return std::make_unique<MatchedPairs>(traffic, rank);
+  if (library == "mpi" && may_thread(traffic, why_not))
+    return std::make_unique<PersistentRequests>(traffic, rank);
+  if (library == "mpi-partitioned") return make_partitioned(traffic, rank, why_not);
+  if (library != "channel") return nullptr;
+  try {
+    return std::make_unique<Channels>(traffic, rank);
+  } catch (const Error& error) {
+    if (error.kind() != PST_ERROR_TRANSPORT) throw;
+    why_not = error.what();
+    return nullptr;
+  }
+}
+
+}  // namespace penstock::bench
