@@ -247,7 +247,7 @@ std::unique_ptr<ChannelSide> make_channel_side(const std::string& library,
   try {
     return std::make_unique<Channels>(traffic, rank);
   } catch (const Error& error) {
-    if (error.kind() != PST_ERROR_TRANSPORT) throw;
+    if (error.kind() != PST_ERROR_UNSUPPORTED && error.kind() != PST_ERROR_TRANSPORT) throw;
     why_not = error.what();
     return nullptr;
   }

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages of several sources into one bag, out of which any of the receiver's threads takes the
+// first that is there. Each source has slots of its own, which it fills in turn, and words of its
+// own, so that every word has one writer: no source knows of another. A source's messages are
+// numbered from 1; its message n lies in slot (n - 1) modulo their number.
+//
+// Threads of the receiver claim messages, of each source in their order, by a word in the
+// receiver's own memory. They give slots back in any order. Neither put nor grab waits; both are
+// tried again.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+
+#include "base/host_device.hpp"
+#include "protocol/epoch.hpp"
+#include "protocol/port.hpp"
+
+namespace penstock::protocol::bag {
+
+using Number = std::uint64_t;
+using Slot = std::uint32_t;
+using Source = std::uint32_t;
+
+PENSTOCK_HD constexpr Slot slot_of(Number number, Slot slots) {
+  return static_cast<Slot>((number - 1) % slots);
+}
+
+// CLOSED is 0 or not: who has closed serves no message any more. Why each word has its order:
+//   HEAD      at the receiver, by the source: the last message that lies in a slot;
+//   release/acquire:
+//             the message before its use
+//   RELEASED  at the source, of each slot, by the receiver: the last message that has left it;
+//             release/acquire: the receiver's loads and stores before the next message
+template <class P>
+concept SourcePort = requires(P port, Slot slot, Number number) {
+  { port.template load_released<Order::acquire>(slot) } -> std::same_as<Number>;
+  port.template store_head<Order::release>(number);
+  port.fill(slot);  // from the program's memory
+  { port.slots() } -> std::convertible_to<Slot>;
+  { port.template load_closed<Order::acquire>() } -> std::same_as<std::uint64_t>;
+  port.template fence<Order::seq_cst>();
+};
+
+//   CLAIMED   of each source, the receiver's own: the last message that a thread has claimed. All
+//             threads look at HEAD by themselves, so it orders nothing
+//   NEXT      the receiver's own: where a look begins; a hint, that any thread may store
+template <class P>
+concept ReceiverPort = requires(P port, Source source, Slot slot, Number number) {
+  { port.sources() } -> std::convertible_to<Source>;
+  { port.template load_head<Order::acquire>(source) } -> std::same_as<Number>;
+  { port.template load_claimed<Order::relaxed>(source) } -> std::same_as<Number>;
+  // Compares and exchanges: from `number` to the next one. False: `number` is what was found there.
+  { port.claim(source, number) } -> std::same_as<bool>;
+  { port.template load_next<Order::relaxed>() } -> std::same_as<Source>;
+  port.template store_next<Order::relaxed>(source);
+  port.template store_released<Order::release>(source, slot, number);
+};
+
+// Pending: the message's slot has not been given back, or the receiver serves nothing more. A write
+// that is under way cannot be called back, as in segment.hpp: where the receiver has closed
+// meanwhile, the message is not counted as put.
+template <SourcePort P>
+PENSTOCK_HD Progress put(P& port, Number number) {
+  const Slot slots = port.slots(), slot = slot_of(number, slots);
+  if (port.template load_released<Order::acquire>(slot) + slots < number) return Progress::pending;
+  if (port.template load_closed<Order::acquire>() != 0) return Progress::pending;
+  port.fill(slot);
+  port.template store_head<Order::release>(number);
+  port.template fence<Order::seq_cst>();
+  return port.template load_closed<Order::acquire>() == 0 ? Progress::ended : Progress::pending;
+}
+
+struct Taken {
+  Source source = 0;
+  Number number = 0;
+};
+
+// The first message of the source that nobody has claimed, if it is there.
+template <ReceiverPort P>
+PENSTOCK_HD bool claim_first(P& port, Source source, Taken& taken) {
+  Number claimed = port.template load_claimed<Order::relaxed>(source);
+  while (port.template load_head<Order::acquire>(source) > claimed) {
+    if (!port.claim(source, claimed)) continue;
+    taken = {source, claimed + 1};
+    return true;
+  }
+  return false;
+}
+
+// Looks first at the source behind the one that was taken from last, so that no source waits while
+// others have their second turn. False: there is nothing.
+template <ReceiverPort P>
+PENSTOCK_HD bool grab(P& port, Taken& taken) {
+  const Source sources = port.sources(), begin = port.template load_next<Order::relaxed>();
+  for (Source i = 0; i < sources; ++i) {
+    const Source source = (begin + i) % sources;
+    if (!claim_first(port, source, taken)) continue;
+    port.template store_next<Order::relaxed>((source + 1) % sources);
+    return true;
+  }
+  return false;
+}
+
+// Behind all use of the message.
+template <ReceiverPort P>
+PENSTOCK_HD void release(P& port, const Taken& taken, Slot slots) {
+  port.template store_released<Order::release>(taken.source, slot_of(taken.number, slots),
+                                               taken.number);
+}
+
+}  // namespace penstock::protocol::bag

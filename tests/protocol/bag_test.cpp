@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bags in every interleaving, and with every value that the memory model lets a load read: each
+// message is grabbed once, in the order of its source, no slot is written while the receiver has
+// it, every call ends, and nothing is taken for put that has gone into memory in new use. Each
+// planted defect is found.
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <string>
+
+#include "protocol/bag/world.hpp"
+#include "protocol/explorer/report.hpp"
+#include "protocol/planted.hpp"
+
+namespace penstock::explorer::bags {
+namespace {
+
+void expect_holds(const Scenario& scenario) {
+  const GroupResult result = explore(scenario);
+  std::cout << "  " << scenario.sources << " sources, " << scenario.grabbers << " grabbers, "
+            << scenario.slots << " slots, " << scenario.messages << " messages: " << result.states
+            << " states\n";
+  EXPECT_TRUE(result.ok()) << result.failure;
+}
+
+TEST(Bag, OneSource) {
+  for (const unsigned slots : {1u, 2u, 3u}) {
+    Scenario scenario;
+    scenario.slots = slots;
+    expect_holds(scenario);
+  }
+}
+TEST(Bag, SlotsThatComeBackInAnotherOrder) {
+  Scenario scenario;
+  scenario.messages = 4;
+  scenario.held = 2;
+  expect_holds(scenario);
+}
+TEST(Bag, TwoSources) {
+  for (const unsigned slots : {1u, 2u}) {
+    Scenario scenario;
+    scenario.sources = 2;
+    scenario.slots = slots;
+    scenario.messages = 2;
+    expect_holds(scenario);
+  }
+}
+TEST(Bag, TwoGrabbers) {
+  for (const unsigned slots : {1u, 2u}) {
+    Scenario scenario;
+    scenario.grabbers = 2;
+    scenario.slots = slots;
+    scenario.messages = 4;
+    expect_holds(scenario);
+  }
+}
+TEST(Bag, TwoSourcesAndTwoGrabbers) {
+  Scenario scenario;
+  scenario.sources = scenario.grabbers = 2;
+  scenario.slots = 1;
+  scenario.messages = 2;
+  expect_holds(scenario);
+}
+TEST(Bag, AnEndGivesUp) {
+  for (const unsigned slots : {1u, 2u}) {
+    Scenario scenario;
+    scenario.slots = slots;
+    scenario.may_fail = 3;
+    expect_holds(scenario);
+  }
+}
+TEST(Bag, OneOfTwoSourcesGivesUp) {
+  Scenario scenario;
+  scenario.sources = 2;
+  scenario.slots = scenario.messages = 1;
+  scenario.may_fail = 7;
+  expect_holds(scenario);
+}
+TEST(Bag, AnEndDies) {
+  Scenario scenario;
+  scenario.may_die = 3;
+  expect_holds(scenario);
+}
+
+void expect_found(Defect defect, const std::string& word, Scenario scenario = {}) {
+  scenario.defect = defect;
+  expect_fails_by(explore(scenario), word);
+}
+
+Scenario failing() {
+  Scenario scenario;
+  scenario.may_fail = 3;
+  return scenario;
+}
+Scenario two_grabbers() {
+  Scenario scenario;
+  scenario.grabbers = 2;
+  scenario.messages = 4;
+  return scenario;
+}
+Scenario two_held() {
+  Scenario scenario;
+  scenario.messages = 4;
+  scenario.held = 2;
+  return scenario;
+}
+
+const std::string race = "data race";
+
+TEST(PlantedInBag, AWordBeforeTheMessage) {
+  expect_found(Defect::head_first, race);
+}
+TEST(PlantedInBag, APutWithoutAsking) {
+  expect_found(Defect::put_unasked, race);
+}
+TEST(PlantedInBag, APutThatAsksOfAnotherSlot) {
+  expect_found(Defect::released_of_any, race, two_held());
+}
+TEST(PlantedInBag, AReleaseBeforeTheLastUse) {
+  expect_found(Defect::released_early, race);
+}
+TEST(PlantedInBag, AClaimWithoutExchange) {
+  expect_found(Defect::claimed_by_a_store, "grabbed twice", two_grabbers());
+}
+TEST(PlantedInBag, AClaimOfWhatIsNotThere) {
+  expect_found(Defect::claimed_unseen, "not this message");
+}
+TEST(PlantedInBag, AMessageBehindWhichNobodyLooks) {
+  expect_found(Defect::closed_unread, "taken for put", failing());
+}
+
+TEST(WeakenedInBag, Words) {
+  expect_found(Defect::head_relaxed, race);
+  expect_found(Defect::head_asked_relaxed, race);
+  expect_found(Defect::released_relaxed, race);
+  expect_found(Defect::released_asked_relaxed, race);
+}
+TEST(WeakenedInBag, Fences) {
+  expect_found(Defect::no_fence, "taken for put", failing());
+  expect_found(Defect::closed_unfenced, "taken for put", failing());
+}
+TEST(WeakenedInBag, Closed) {
+  expect_found(Defect::closed_asked_relaxed, "is missed", failing());
+}
+
+}  // namespace
+}  // namespace penstock::explorer::bags
