@@ -111,7 +111,7 @@ TEST(PlantedInBag, AWordBeforeTheMessage) {
   expect_found(Defect::head_first, race);
 }
 TEST(PlantedInBag, APutWithoutAsking) {
-  expect_found(Defect::put_unasked, race);
+  expect_found(Defect::put_unasked, "not this message");
 }
 TEST(PlantedInBag, APutThatAsksOfAnotherSlot) {
   expect_found(Defect::released_of_any, race, two_held());

@@ -23,10 +23,10 @@ struct Actor {
   std::uint8_t done = 0;                           // messages
   std::uint8_t fails_from = 0;                     // as GroupSearch sets it for who dies
   std::uint8_t has_left = 0;                       // its program has its memory back
-  std::uint8_t strayed = 0;                        // bit n: message n has gone there since
   std::uint8_t holds = 0;                          // messages that a grabber has
   std::array<std::uint8_t, 2> source{}, number{};  // which
-  std::array<std::uint8_t, most_sources> got{};    // bit n: message n of the source
+  // Bit n: message n of the source has been grabbed; has gone into memory that is in new use.
+  std::array<std::uint8_t, most_sources> got{}, strayed{};
   Log log;
 };
 
@@ -82,7 +82,7 @@ class End {
     if (!hands_.live()) return;
     Actor& receiver = all_.actors[scenario_.sources];
     if (receiver.has_left != 0)
-      receiver.strayed |= static_cast<std::uint8_t>(1u << number);
+      receiver.strayed[me()] |= static_cast<std::uint8_t>(1u << number);
     else
       write_cell(places_.cell(me(), slot), contents(me(), number));
   }
@@ -163,7 +163,7 @@ class End {
   At put() {
     const Number number = actor_.done + 1u;
     if (bag::put(*this, number) == Progress::pending) return At::wait;
-    if ((all_.actors[scenario_.sources].strayed >> number & 1) != 0)
+    if ((all_.actors[scenario_.sources].strayed[me()] >> number & 1) != 0)
       hands_.fail("a message in memory in new use is taken for put");
     return ++actor_.done < scenario_.messages ? At::wait : At::finished;
   }
@@ -224,7 +224,7 @@ class End {
   At close() {
     for (Source source = 0; source < scenario_.sources; ++source)
       if (!puts_ || source == me())
-        hands_.store(places_.closed(!puts_ ? false : true, source), Order::release, 1, "CLOSED");
+        hands_.store(places_.closed(puts_, source), Order::release, 1, "CLOSED");
     fence<Order::seq_cst>();
     actor_.has_left = 1;
     return At::finished;
