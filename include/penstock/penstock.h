@@ -710,6 +710,8 @@ PST_API int PST_Team_memory_free(void* mine);
 }
 #endif
 
-#include <penstock/channel.h> /* the rest of the C API */
+/* The rest of the C API. */
+#include <penstock/bag.h>
+#include <penstock/channel.h>
 
 #endif /* PENSTOCK_PENSTOCK_H */

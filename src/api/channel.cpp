@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "api/channels.hpp"
 #include "api/errors.hpp"
 #include "api/handles.hpp"
 #include "api/recorder.hpp"
@@ -18,22 +19,13 @@
 #include "group/mpi_layout.hpp"
 
 using namespace penstock;
+using api::ChannelArguments;
 using base::Error;
 using base::ErrorKind;
 using channel::ChannelEnd;
 using channel::Verb;
 
 namespace {
-
-struct ChannelArguments {
-  void* buffer;
-  MPI_Count count;
-  MPI_Datatype datatype;
-  MPI_Count unit;
-  int peer;
-  int tag;
-  MPI_Comm comm;
-};
 
 core::ChannelShape shape_of(const ChannelArguments& arguments) {
   constexpr std::uint64_t default_unit_bytes = 128;
@@ -54,27 +46,6 @@ core::ChannelShape shape_of(const ChannelArguments& arguments) {
   return shape;
 }
 
-// MPI's own checks of the envelope and of the datatype.
-void require_valid(bool sends, const ChannelArguments& of, const char* call) {
-  MPI_Request request = MPI_REQUEST_NULL;
-  group::check_mpi(
-      sends ? PMPI_Send_init(nullptr, 0, of.datatype, of.peer, of.tag, of.comm, &request)
-            : PMPI_Recv_init(nullptr, 0, of.datatype, of.peer, of.tag, of.comm, &request),
-      call);
-  PMPI_Request_free(&request);
-}
-
-void describe_peer(core::Recording& recording, const ChannelArguments& arguments) {
-  recording.communicator = group::communicator_of(arguments.comm);
-  recording.peer = arguments.peer == MPI_PROC_NULL    ? core::null_rank
-                   : arguments.peer == MPI_ANY_SOURCE ? core::any_rank
-                                                      : arguments.peer;
-  recording.peer_world = recording.peer < 0
-                             ? recording.peer
-                             : group::world_rank(*recording.communicator, recording.peer);
-  recording.tag = arguments.tag == MPI_ANY_TAG ? core::any_tag : arguments.tag;
-}
-
 core::Recording describe(core::Library& library, bool sends, const char* call,
                          const ChannelArguments& arguments) {
   const core::ChannelShape shape = shape_of(arguments);
@@ -92,7 +63,7 @@ core::Recording describe(core::Library& library, bool sends, const char* call,
   if (!sends && !arguments.buffer) memory = core::allocate_message_memory(recording.bytes);
   recording.buffer = memory ? memory.get() : arguments.buffer;
   recording.layout = std::move(layout);
-  describe_peer(recording, arguments);
+  api::describe_peer(recording, arguments);
   recording.channel =
       std::make_shared<ChannelEnd>(shape, sends, std::move(memory),
                                    ChannelEnd::Manner{.check = library.settings().check,
@@ -103,18 +74,8 @@ core::Recording describe(core::Library& library, bool sends, const char* call,
 int init(bool sends, const char* call, const ChannelArguments& arguments, MPI_Request* channel) {
   return api::guard([&](core::Library& library) {
     api::require_pointer(channel, "channel");
-    require_valid(sends, arguments, call);
-    core::Recording recording = describe(library, sends, call, arguments);
-    MPI_Request made = MPI_REQUEST_NULL;
-    group::check_mpi(PMPI_Recv_init(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, arguments.comm, &made),
-                     call);
-    try {
-      core::Registry::get().record(group::handle_bits(made), std::move(recording));
-    } catch (...) {
-      PMPI_Request_free(&made);
-      throw;
-    }
-    *channel = made;
+    api::require_valid(sends, arguments, call);
+    *channel = api::record_new(call, arguments.comm, describe(library, sends, call, arguments));
   });
 }
 
@@ -122,7 +83,7 @@ int init(bool sends, const char* call, const ChannelArguments& arguments, MPI_Re
 std::pair<const ChannelEnd&, core::MatchedRequest&> channel_of(MPI_Request handle) {
   core::MatchedRequest& request = api::request_of(handle);
   const auto& recorded = request.recording().channel;
-  if (!recorded)
+  if (!recorded || recorded->shape().slots != 0)
     throw core::RequestError(request, ErrorKind::argument,
                              " is no channel: make one with PST_Channel_send_init or "
                              "PST_Channel_recv_init");

@@ -45,12 +45,26 @@ std::vector<core::MatchedRequest*> operations_to_match(int count, MPI_Request* r
   return {operations.begin(), operations.end()};
 }
 
+// With the lanes of what gathers, but for those that an earlier call has matched.
+std::vector<core::MatchedRequest*> with_lanes(std::vector<core::MatchedRequest*> operations) {
+  for (std::size_t i = 0, count = operations.size(); i < count; ++i) {
+    core::MatchedRequest* const each = operations[i];
+    if (!each->gathers() || each->matched()) continue;
+    for (core::MatchedRequest* const lane : each->recording().channel->lanes())
+      if (!lane->matched()) operations.push_back(lane);
+  }
+  std::erase_if(operations, [](const core::MatchedRequest* each) {
+    return each->gathers() && each->complete() && !each->matched();
+  });
+  return operations;
+}
+
 void match(int count, MPI_Request* requests, MPI_Status* statuses) {
   core::Library& library = core::Library::require();
   core::refuse_on_workers("PST_Match");
   if (count > 0) require_status(statuses, MPI_STATUSES_IGNORE);
   const auto operations = operations_to_match(count, requests);
-  const auto job = library.matcher().prepare(operations);
+  const auto job = library.matcher().prepare(with_lanes(operations));
   library.monitor().begin_watching();
   library.matcher().begin(job);
   library.matcher().finish(*job);
@@ -109,7 +123,7 @@ void begin_match(int count, MPI_Request* requests, MPI_Request* out) {
   state->request = request;
   try {
     core::MatchingRequests::get().add(group::handle_bits(request));
-    state->job = library.matcher().prepare(operations);
+    state->job = library.matcher().prepare(with_lanes(operations));
     state->job->leaves = !helped;
     state->job->on_finished = [request] { PMPI_Grequest_complete(request); };
     library.matcher().begin(state->job);

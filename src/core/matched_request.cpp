@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "core/request_error.hpp"
@@ -42,6 +43,14 @@ const char* verb(RequestKind kind) {
 
 }  // namespace
 
+bool MatchedRequest::all_lanes_matched() const noexcept {
+  return std::ranges::all_of(recording_.channel->lanes(), &MatchedRequest::matched);
+}
+
+bool MatchedRequest::any_lane_under_way() const noexcept {
+  return std::ranges::any_of(recording_.channel->lanes(), &MatchedRequest::match_under_way);
+}
+
 MatchedRequest::MatchedRequest(Recording recording) : recording_(std::move(recording)) {}
 
 std::string MatchedRequest::label() const {
@@ -57,9 +66,9 @@ std::string MatchedRequest::label_of(const MatchResult* result) const {
   const bool known = result != nullptr && is_receive();
   const int peer = known ? result->source : recording_.peer;
   const int tag = known ? result->tag : recording_.tag;
-  const char* const what = !recording_.channel ? verb(recording_.kind)
-                           : is_receive()      ? "channel from"
-                                               : "channel to";
+  const std::string what = recording_.channel ? fmt::format("{} {}", recording_.channel->name(),
+                                                            is_receive() ? "from" : "to")
+                                              : verb(recording_.kind);
   return fmt::format("{} {} (tag {}, {}, {} bytes)", what, rank_text(peer), tag_text(tag),
                      communicator, known ? result->bytes : recording_.bytes);
 }

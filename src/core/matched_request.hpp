@@ -37,9 +37,14 @@ class MatchedRequest final : public StreamOperation {
   }
   bool is_shared() const noexcept override { return recording_.collective != nullptr; }
 
-  bool matched() const noexcept { return complete(); }
+  bool matched() const noexcept { return complete() && (!gathers() || all_lanes_matched()); }
   bool match_under_way() const noexcept {
+    if (gathers()) return any_lane_under_way();
     return match_begun_.load(std::memory_order_acquire) && !matched();
+  }
+  // Others are matched in its place (Channel::lanes).
+  bool gathers() const noexcept {
+    return recording_.channel != nullptr && !recording_.channel->lanes().empty();
   }
   void match_begins() noexcept { match_begun_.store(true, std::memory_order_release); }
   // What the request has been matched to: `plan` is null for MPI_PROC_NULL, `transport` is the name
@@ -68,6 +73,8 @@ class MatchedRequest final : public StreamOperation {
  private:
   static inline std::atomic<bool> any_matched_{false};
 
+  bool all_lanes_matched() const noexcept;
+  bool any_lane_under_way() const noexcept;
   std::string label_of(const MatchResult* result) const;
   base::trace::TracedMessage traced_message() const;
 

@@ -21,17 +21,31 @@ constexpr char overlap_text[] =
     "and the extent of what comes several times (MPI_Type_create_resized) not less than what it "
     "covers";
 
+Error misfit_of_bags(const ChannelShape& send, int sender, int tag, const ChannelShape& receive) {
+  const auto text = [](const ChannelShape& shape) {
+    return fmt::format("{} slots of {} elements of {} bytes", shape.slots, shape.unit,
+                       shape.element_bytes);
+  };
+  return Error(ErrorKind::argument,
+               fmt::format("rank {} has {} for its messages into the bag with tag {}, this end has "
+                           "{}: give all ends the same",
+                           sender, text(send), tag, text(receive)));
+}
+
 // The units of both ends are the same, one by one.
 std::optional<Error> misfit_of_channels(const ChannelShape& send, int sender, int tag,
                                         const ChannelShape& receive) {
   if (send == receive) return std::nullopt;
-  if ((send.unit == 0) != (receive.unit == 0))
+  const auto kind = [](const ChannelShape& shape) {
+    return shape.unit == 0 ? "a message" : shape.slots == 0 ? "a channel" : "a bag";
+  };
+  if ((send.unit == 0) != (receive.unit == 0) || (send.slots == 0) != (receive.slots == 0))
     return Error(
         ErrorKind::argument,
-        fmt::format("rank {} has handed {} with tag {} to match, this end is {}: a channel "
-                    "matches channels alone, so make both ends of one kind",
-                    sender, send.unit == 0 ? "a message" : "a channel", tag,
-                    receive.unit == 0 ? "a message" : "a channel"));
+        fmt::format("rank {} has handed {} with tag {} to match, this end is {}: each kind matches "
+                    "its own alone, so make both ends of one kind",
+                    sender, kind(send), tag, kind(receive)));
+  if (send.slots != 0) return misfit_of_bags(send, sender, tag, receive);
   const auto text = [](const ChannelShape& shape) {
     return fmt::format("{} elements of {} bytes in units of {}", shape.count, shape.element_bytes,
                        shape.unit);

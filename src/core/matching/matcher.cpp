@@ -105,6 +105,10 @@ void Matcher::post(MatchedRequest& request, const std::shared_ptr<MatchJob>& job
     if (request.recording().peer == null_rank) {
       request.take_match({null_rank, any_tag, 0}, nullptr, "null");
       jobs_.succeed(request, *job);
+    } else if (request.gathers()) {  // its lanes are of the job, too
+      request.take_match({any_rank, any_tag, 0}, request.recording().channel->make_gathering_plan(),
+                         std::string(base::peer_transport));
+      jobs_.succeed(request, *job);
     } else if (request.recording().collective) {
       group_.post(request, job);
     } else if (request.is_receive()) {

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "channel/bag_lane.hpp"
+
+#include <cstring>
+#include <utility>
+
+namespace penstock::channel {
+
+BagLane::BagLane(const BagShape& shape, const LaneSource& source, std::byte* slots, bool copies,
+                 peer::Holding holding, peer::Retired& retired)
+    : shape_(shape),
+      source_(source),
+      slots_(slots),
+      copies_(copies),
+      holding_(std::move(holding)),
+      retired_(retired),
+      held_(shape.slots) {}
+
+// The source may still put into the block.
+BagLane::~BagLane() {
+  if (!connected_) return;
+  retired_.add(std::move(holding_), [closed = &block().closed, dead = source_.dead] {
+    return std::atomic_ref(*closed).load(std::memory_order_acquire) == gone ||
+           dead->load(std::memory_order_acquire);
+  });
+}
+
+std::uint64_t BagLane::take(Number number) noexcept {
+  const Slot slot = protocol::bag::slot_of(number, shape_.slots);
+  const std::uint64_t count = block().count(slot);
+  const std::size_t at = slot * shape_.slot_bytes();
+  if (copies_ && count > 0)
+    std::memcpy(slots_ + at, block().messages(shape_) + at, count * shape_.element_bytes);
+  held_[slot].store(number, std::memory_order_relaxed);
+  return count;
+}
+
+}  // namespace penstock::channel

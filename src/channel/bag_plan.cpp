@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "channel/bag_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "core/matched_request.hpp"
+
+namespace penstock::channel {
+
+using base::Error;
+using base::ErrorKind;
+using protocol::Order;
+using protocol::bag::Source;
+using protocol::bag::Taken;
+
+struct BagPlan::Port {
+  BagPlan& bag;
+
+  Source sources() const noexcept { return static_cast<Source>(bag.lanes_.size()); }
+  template <Order order>
+  Number load_head(Source source) const noexcept {
+    return bag.lane(source).load_head<order>();
+  }
+  template <Order order>
+  Number load_claimed(Source source) const noexcept {
+    return bag.lane(source).load_claimed<order>();
+  }
+  bool claim(Source source, Number& number) const noexcept {
+    return bag.lane(source).claim(number);
+  }
+  template <Order order>
+  Source load_next() const noexcept {
+    return bag.next_.load(order);
+  }
+  template <Order order>
+  void store_next(Source source) const noexcept {
+    bag.next_.store(source, order);
+  }
+  template <Order order>
+  void store_released(Source source, Slot slot, Number number) const noexcept {
+    bag.lane(source).store_released<order>(slot, number);
+  }
+};
+
+BagPlan::BagPlan(const BagShape& shape, std::span<core::MatchedRequest* const> lanes,
+                 std::span<const int> ranks)
+    : shape_(shape), lanes_(lanes), ranks_(ranks) {}
+
+BagLane& BagPlan::lane(std::size_t source) const noexcept {
+  return *static_cast<BagLane*>(lanes_[source]->plan());
+}
+
+std::string BagPlan::path() const {
+  return fmt::format("peer (a bag of {} sources)", lanes_.size());
+}
+
+// ---- On the workers of streams
+
+bool BagPlan::grab_step(device::host::Command& command) noexcept {
+  static_assert(protocol::bag::ReceiverPort<Port>);
+  BagUser& user = user_of(command);
+  auto& bag = static_cast<BagPlan&>(user.half());
+  auto& grabbed = *static_cast<Grabbed*>(command.context);
+  if (user.begins()) grabbed = {};  // what later work finds if nothing comes
+  return bag.wait_step(user, [&] { return bag.try_grab(grabbed); });
+}
+
+bool BagPlan::try_grab(Grabbed& grabbed) noexcept {
+  Port port{*this};
+  Taken taken;
+  if (!protocol::bag::grab(port, taken)) return false;
+  const std::uint64_t count = lane(taken.source).take(taken.number);
+  const Slot slot = protocol::bag::slot_of(taken.number, shape_.slots);
+  grabbed = {static_cast<int>(taken.source * shape_.slots + slot), ranks_[taken.source],
+             static_cast<std::int64_t>(count)};
+  return true;
+}
+
+bool BagPlan::release_step(device::host::Command& command) noexcept {
+  const BagUser& user = user_of(command);
+  auto& bag = static_cast<BagPlan&>(user.half());
+  if (user.queue().failed()) bag.give_up(*user.queue().error());
+  if (!bag.failure()) bag.release(*static_cast<const Grabbed*>(command.context));
+  if (const Error* const failure = bag.failure()) user.queue().fail(*failure);
+  return true;
+}
+
+void BagPlan::release(const Grabbed& grabbed) noexcept {
+  const auto all = static_cast<std::int64_t>(lanes_.size()) * shape_.slots;
+  const bool valid = grabbed.slot >= 0 && grabbed.slot < all;
+  const auto place = static_cast<std::uint32_t>(valid ? grabbed.slot : 0);
+  const Source source = place / shape_.slots;
+  const Number number = valid ? lane(source).let_go(place % shape_.slots) : 0;
+  if (number == 0)
+    return give_up(base::error_by(ErrorKind::not_started, [&] {
+      return valid ? fmt::format("slot {} has no message that was grabbed and not released",
+                                 grabbed.slot)
+                   : fmt::format("there is no slot {} to release: the bag has {}, from 0 on",
+                                 grabbed.slot, all);
+    }));
+  Port port{*this};
+  protocol::bag::release(port, {source, number}, shape_.slots);
+}
+
+// ---- Failures and the end
+
+std::string BagPlan::missing() const {
+  std::string sources;
+  for (std::size_t source = 0; source < lanes_.size(); ++source) {
+    sources += fmt::format("{}rank {}", source == 0 ? "" : ", ", ranks_[source]);
+    if (!lanes_[source]->matched()) continue;
+    const BagLane& of = lane(source);
+    sources += fmt::format(" ({} put", of.load_head<Order::relaxed>());
+    sources += of.source_is_dead() ? ", ended)" : of.source_has_closed() ? ", closed)" : ")";
+  }
+  return "a grab, which waits for a message of " + sources;
+}
+
+std::optional<Error> BagPlan::hopeless() const {
+  bool all_closed = true;
+  for (std::size_t source = 0; source < lanes_.size(); ++source) {
+    if (lane(source).source_is_dead())
+      return Error(ErrorKind::peer_dead,
+                   fmt::format("rank {} of its sources has ended, and no message is left: see its "
+                               "output",
+                               ranks_[source]));
+    all_closed = all_closed && lane(source).source_has_closed();
+  }
+  if (!all_closed) return std::nullopt;
+  return Error(ErrorKind::peer_freed,
+               fmt::format("no message is left, and none can come: {} freed, given up after an "
+                           "error, which its log tells, or ended by MPI_Finalize: grab as many "
+                           "messages as are put",
+                           ranks_.size() == 1
+                               ? fmt::format("the end of rank {} is", ranks_.front())
+                               : fmt::format("the ends of all {} sources are", ranks_.size())));
+}
+
+void BagPlan::tell(std::uint64_t closed) noexcept {
+  for (core::MatchedRequest* const each : lanes_)
+    if (each->matched()) static_cast<BagLane*>(each->plan())->tell(closed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+}  // namespace penstock::channel
