@@ -106,7 +106,8 @@ void Matcher::post(MatchedRequest& request, const std::shared_ptr<MatchJob>& job
       request.take_match({null_rank, any_tag, 0}, nullptr, "null");
       jobs_.succeed(request, *job);
     } else if (request.gathers()) {  // its lanes are of the job, too
-      request.take_match({any_rank, any_tag, 0}, request.recording().channel->make_gathering_plan(),
+      request.take_match({any_rank, request.recording().tag, request.recording().bytes},
+                         request.recording().channel->make_gathering_plan(),
                          std::string(base::peer_transport));
       jobs_.succeed(request, *job);
     } else if (request.recording().collective) {
