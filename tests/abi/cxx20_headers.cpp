@@ -4,6 +4,7 @@
 // The C API again, and the C++ layer over it.
 #include <penstock/penstock.h>
 
+#include <penstock/bag.hpp>
 #include <penstock/channel.hpp>
 #include <penstock/collectives.hpp>
 #include <penstock/halo.hpp>

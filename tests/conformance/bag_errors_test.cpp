@@ -96,6 +96,28 @@ TEST(BagErrors, EndsThatDiffer) {
   expect_no_match(PST_ERROR_ARGUMENT, bag, channel);
 }
 
+TEST(BagErrors, MatchedAgainWithTheRightEnd) {
+  if (!has_bags()) GTEST_SKIP();
+  std::uint64_t slot = 0;
+  const std::uint64_t value = 11;
+  MPI_Request ends[2];
+  ASSERT_PST(bag_init(&slot, 1, 1, {rank()}, &ends[0]));
+  ASSERT_PST(source_init(2, 1, rank(), &ends[1]));
+  EXPECT_PST_KIND(PST_Matchall(2, ends, MPI_STATUSES_IGNORE), PST_ERROR_ARGUMENT);
+  EXPECT_PST(PST_Request_free(&ends[1]));
+  ASSERT_PST(source_init(1, 1, rank(), &ends[1]));
+  ASSERT_PST(PST_Matchall(2, ends, MPI_STATUSES_IGNORE));
+  {
+    Lane lane;
+    PST_Grabbed grabbed{};
+    EXPECT_PST(PST_Bag_put(lane.queue(), ends[1], &value, 1));
+    EXPECT_PST(PST_Bag_grab(lane.queue(), ends[0], &grabbed));
+    lane.finish();
+    EXPECT_EQ(slot, value);
+  }
+  for (MPI_Request& end : ends) EXPECT_PST(PST_Request_free(&end));
+}
+
 TEST(BagErrors, OtherTransports) {
   if (has_bags()) GTEST_SKIP();
   std::array<std::uint64_t, 2> slots{};

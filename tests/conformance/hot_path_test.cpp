@@ -281,6 +281,39 @@ TEST(HotPath, SeveralCollectivesInACallTakeNoLockNoAllocationNoSystemCallInTheSt
   for (MPI_Request& request : requests) EXPECT_PST(PST_Request_free(&request));
 }
 
+// Each rank's bag takes what the rank before puts.
+TEST(HotPath, BagsTakeNoLockNoAllocationNoSystemCallInTheSteadyState) {
+  if (!can_count()) GTEST_SKIP() << "not under a sanitizer";
+  constexpr int epochs = 2000, commands = 4 * epochs;
+  const int source = previous_rank();
+  std::vector<std::uint64_t> slots(4);
+  const std::uint64_t value = 1;
+  MPI_Request ends[2];
+  ASSERT_PST(PST_Bag_recv_init(slots.data(), 4, 1, MPI_UINT64_T, 1, &source, 0, MPI_COMM_WORLD,
+                               MPI_INFO_NULL, &ends[0]));
+  ASSERT_PST(PST_Bag_send_init(4, 1, MPI_UINT64_T, next_rank(), 0, MPI_COMM_WORLD, MPI_INFO_NULL,
+                               &ends[1]));
+  ASSERT_PST(PST_Matchall(2, ends, MPI_STATUSES_IGNORE));
+  {
+    Lane lane;
+    grow(lane, commands + 2000);
+    Activity first_caller, first_worker, caller, worker;
+    PST_Grabbed grabbed{};
+    int wrong = 0;
+    const auto pass_one = [&] {
+      wrong += PST_Bag_put(lane.queue(), ends[1], &value, 1);
+      wrong += PST_Bag_grab(lane.queue(), ends[0], &grabbed);
+      wrong += PST_Bag_release(lane.queue(), ends[0], &grabbed);
+    };
+    run_counted(lane, 1, first_caller, first_worker, pass_one);
+    run_counted(lane, epochs, caller, worker, pass_one);
+    EXPECT_EQ(wrong, 0);
+    expect_steady(caller, worker, commands);
+  }
+  meet();
+  for (MPI_Request& end : ends) EXPECT_PST(PST_Request_free(&end));
+}
+
 // Exchanges by enqueued messages, each with a trigger and a wait, while the stream is held. Counts
 // on the caller's thread: on the stream's MPI does what it does.
 void enqueue_counted(EnqueueLane& lane, int exchanges, Activity& caller) {

@@ -75,6 +75,8 @@ void silent_window_peer(const Job& job);
 void stopped_window_peer(const Job& job);
 void dead_channel_peer(const Job& job);
 void silent_channel_peer(const Job& job);
+void dead_bag_peer(const Job& job);
+void silent_bag_peer(const Job& job);
 void dead_enqueued_peer(const Job& job);
 void silent_enqueued_peer(const Job& job);
 void dead_member(const Job& job);

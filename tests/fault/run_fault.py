@@ -324,6 +324,15 @@ def silent_channel_peer(options, jobs):
     run_simple(options, jobs, "silent_channel_peer", settings={"PENSTOCK_TIMEOUT": "1"})
 
 
+def dead_bag_peer(options, jobs):
+    for step in range(2):
+        run_simple(options, jobs, "dead_bag_peer", ranks=(0,), settings={"PENSTOCK_TEST_STEP": str(step)}, survive=True)
+
+
+def silent_bag_peer(options, jobs):
+    run_simple(options, jobs, "silent_bag_peer", settings={"PENSTOCK_TIMEOUT": "1"})
+
+
 def dead_enqueued_peer(options, jobs):
     for step in range(4):
         run_simple(options, jobs, "dead_enqueued_peer", ranks=(0,), settings={"PENSTOCK_TEST_STEP": str(step)}, survive=True)
@@ -363,7 +372,7 @@ def idle(options, jobs):
 CASES = {case.__name__: case for case in (
     dead_peer, dead_lane_peer, dead_parent, dead_context, dead_peer_in_match, dead_peer_at_end, dead_sender_of_wildcard, stopped_peer, fatal_handler, released_sender, released_small_sender,
     released_receiver, freed_peer, unreceived_buffered, failed_beside_receive, failed_beside_send, match_time_out, report, own_signal_handler, killed_job, small_memory, no_memory,
-    dead_window_peer, silent_window_peer, stopped_window_peer, dead_channel_peer, silent_channel_peer, dead_enqueued_peer, dead_promised_peer, silent_enqueued_peer, dead_member, dead_in_collective_call, silent_member, idle)}
+    dead_window_peer, silent_window_peer, stopped_window_peer, dead_channel_peer, silent_channel_peer, dead_bag_peer, silent_bag_peer, dead_enqueued_peer, dead_promised_peer, silent_enqueued_peer, dead_member, dead_in_collective_call, silent_member, idle)}
 
 
 def main():

@@ -30,6 +30,8 @@ std::map<std::string, Scenario> scenarios() {
           {"stopped_window_peer", {stopped_window_peer}},
           {"dead_channel_peer", {dead_channel_peer}},
           {"silent_channel_peer", {silent_channel_peer}},
+          {"dead_bag_peer", {dead_bag_peer}},
+          {"silent_bag_peer", {silent_bag_peer}},
           {"dead_enqueued_peer", {dead_enqueued_peer}},
           {"silent_enqueued_peer", {silent_enqueued_peer}},
           {"dead_member", {dead_member}},
