@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "bag.hpp"
 #include "baselines.hpp"
 #include "bench_options.hpp"
 #include "channel.hpp"
@@ -200,6 +201,7 @@ void add_bench(CLI::App& parent, tool::Command& command) {
       "bench", "Measure messages and collectives, beside plain MPI and others");
   app->require_subcommand(1);
   for (const Benchmark& benchmark : benchmarks) add_benchmark(*app, command, benchmark);
+  add_bag(*app, command);
   add_channel(*app, command);
   add_overlap(*app, command);
   add_pairs(*app, command);

@@ -136,6 +136,22 @@ TYPED(PST_Type_get, PST_Type, MPI_Datatype*);
 TYPED(PST_Request_algorithm, MPI_Request, char*, int);
 TYPED(PST_Alloc_mem, MPI_Aint, MPI_Info, void*);
 TYPED(PST_Free_mem, void*);
+TYPED(PST_Channel_send_init, const void*, MPI_Count, MPI_Datatype, MPI_Count, int, int, MPI_Comm,
+      MPI_Info, MPI_Request*);
+TYPED(PST_Channel_recv_init, void*, MPI_Count, MPI_Datatype, MPI_Count, int, int, MPI_Comm,
+      MPI_Info, MPI_Request*);
+TYPED(PST_Channel_buffer, MPI_Request, void*);
+TYPED(PST_Channel_put, PST_Queue, MPI_Request, MPI_Count, MPI_Count);
+TYPED(PST_Channel_put_wait, PST_Queue, MPI_Request, MPI_Count, MPI_Count);
+TYPED(PST_Channel_wait, PST_Queue, MPI_Request, MPI_Count, MPI_Count);
+TYPED(PST_Channel_release, PST_Queue, MPI_Request, MPI_Count, MPI_Count);
+TYPED(PST_Channel_test, MPI_Request, MPI_Count, MPI_Count, int*);
+TYPED(PST_Bag_recv_init, void*, int, MPI_Count, MPI_Datatype, int, const int*, int, MPI_Comm,
+      MPI_Info, MPI_Request*);
+TYPED(PST_Bag_send_init, int, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Info, MPI_Request*);
+TYPED(PST_Bag_put, PST_Queue, MPI_Request, const void*, MPI_Count);
+TYPED(PST_Bag_grab, PST_Queue, MPI_Request, PST_Grabbed*);
+TYPED(PST_Bag_release, PST_Queue, MPI_Request, const PST_Grabbed*);
 TYPED(PST_Team_memory, void*, MPI_Aint, int, MPI_Comm, void*);
 TYPED(PST_Team_memory_free, void*);
 TYPED(PST_Win_attach, MPI_Win);
@@ -215,6 +231,19 @@ static const Function table[] = {
     (Function)PST_Request_algorithm,
     (Function)PST_Alloc_mem,
     (Function)PST_Free_mem,
+    (Function)PST_Channel_send_init,
+    (Function)PST_Channel_recv_init,
+    (Function)PST_Channel_buffer,
+    (Function)PST_Channel_put,
+    (Function)PST_Channel_put_wait,
+    (Function)PST_Channel_wait,
+    (Function)PST_Channel_release,
+    (Function)PST_Channel_test,
+    (Function)PST_Bag_recv_init,
+    (Function)PST_Bag_send_init,
+    (Function)PST_Bag_put,
+    (Function)PST_Bag_grab,
+    (Function)PST_Bag_release,
     (Function)PST_Team_memory,
     (Function)PST_Team_memory_free,
     (Function)PST_Win_attach,
