@@ -35,9 +35,9 @@ typedef struct PST_Grabbed {
  * `dest` takes all that is put. Served by `peer`, between processes that share memory, and within
  * one: elsewhere, and in memory of a GPU, the match is PST_ERROR_TRANSPORT, with the reason. `info`
  * is MPI_INFO_NULL, or has nothing to say. Do not block; call MPI. Errors: PST_ERROR_ARGUMENT (null
- * pointer, fewer than one slot or source, a negative count, a source twice or that is no rank),
- * PST_ERROR_UNSUPPORTED (a datatype with gaps), PST_ERROR_RESOURCES, PST_ERROR_MPI,
- * PST_ERROR_NOT_INITIALIZED. Source: RAPIDS, Penstock. */
+ * pointer, fewer than one slot or source, a count that is negative or beyond 2^32 - 1, a source
+ * twice or that is no rank), PST_ERROR_UNSUPPORTED (a datatype with gaps), PST_ERROR_RESOURCES,
+ * PST_ERROR_MPI, PST_ERROR_NOT_INITIALIZED. Source: RAPIDS, Penstock. */
 PST_API int PST_Bag_recv_init(void* buf, int slots, MPI_Count slot_count, MPI_Datatype datatype,
                               int nsources, const int sources[], int tag, MPI_Comm comm,
                               MPI_Info info, MPI_Request* bag);

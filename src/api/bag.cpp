@@ -40,6 +40,9 @@ BagShape shape_of(int slots, const ChannelArguments& arguments) {
   if (arguments.unit < 0)
     throw Error(ErrorKind::argument,
                 "the count of a slot's elements is negative: " + std::to_string(arguments.unit));
+  if (arguments.unit > std::numeric_limits<std::uint32_t>::max())
+    throw Error(ErrorKind::argument,
+                "a slot has 2^32 - 1 elements at most, not " + std::to_string(arguments.unit));
   int size = 0;
   group::check_mpi(PMPI_Type_size(arguments.datatype, &size), "MPI_Type_size");
   if (size <= 0) throw Error(ErrorKind::argument, "the datatype has no bytes");

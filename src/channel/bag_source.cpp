@@ -12,7 +12,11 @@ using base::ErrorKind;
 
 BagSource::BagSource(const BagShape& shape, const BagTarget& target, peer::Holding holding,
                      peer::Retired& retired)
-    : shape_(shape), target_(target), holding_(std::move(holding)), retired_(retired) {}
+    : shape_(shape),
+      target_(target),
+      holding_(std::move(holding)),
+      retired_(retired),
+      known_(shape.slots, 0) {}
 
 // The receiver may still give slots back.
 BagSource::~BagSource() {
@@ -31,8 +35,9 @@ bool BagSource::put_step(device::host::Command& command) noexcept {
 // Queues put in turn, each in its own order.
 bool BagSource::try_put(const void* from, std::uint64_t count) noexcept {
   if (taken_.exchange(true, std::memory_order_acquire)) return false;
-  SourcePort port{block(), *target_.lane, target_.messages, shape_, from, count};
   const Number number = put_.load(std::memory_order_relaxed) + 1;
+  SourcePort port{block(), *target_.lane, target_.messages, shape_, known_.data(), from,
+                  count,   number};
   const bool ended = protocol::bag::put(port, number) == protocol::Progress::ended;
   if (ended) put_.store(number, std::memory_order_relaxed);
   taken_.store(false, std::memory_order_release);

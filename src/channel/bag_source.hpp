@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "channel/bag_half.hpp"
 #include "channel/bag_words.hpp"
@@ -48,6 +49,7 @@ class BagSource final : public BagHalf {
   const BagTarget target_;
   peer::Holding holding_;
   peer::Retired& retired_;
+  std::vector<Number> known_;
   std::atomic<bool> taken_{false};  // by a queue that looks at the words
   std::atomic<Number> put_{0};      // messages; who has taken it alone stores
 };

@@ -104,10 +104,21 @@ def check_channels(mpiexec, command):
             fail("releases are measured where they are asked for", line)
 
 
+def check_bags(mpiexec, command):
+    lines = lines_of(bench(mpiexec, command, 2, "bag", "--sizes", "8"))
+    found = [(line["part"], line["side"]) for line in lines]
+    expected = [("latency", "bag"), ("latency", "pairs"), ("latency", "mpi-any-source"), ("rate", "bag"), ("rate", "mpi-any-source")]
+    if found != expected:
+        sys.exit(f"bench bag has the lines {found}")
+    for line in lines:
+        check_side(line, "message")
+
+
 def main():
     mpiexec, command = sys.argv[1:]
     check_messages(mpiexec, command)
     check_channels(mpiexec, command)
+    check_bags(mpiexec, command)
     for collective in COLLECTIVES:
         check_algorithms(mpiexec, command, collective)
 

@@ -26,6 +26,7 @@ refuses 1 '--traffic' overlap --traffic gatherv
 refuses 1 '--sizes' overlap --sizes 0
 refuses 1 'pairs needs exactly 2 ranks and has 1' pairs
 refuses 2 '--pairs' pairs --pairs 1
+refuses 1 'bag needs at least 2 ranks' bag
 refuses 1 'channel needs exactly 2 ranks and has 1' channel
 refuses 1 'not divided into 3 units' channel --units 3
 refuses 1 '--parts' channel --parts waits
