@@ -20,9 +20,9 @@
  *   4. "Stream order" says how the call is ordered against other work of the same stream.
  *   5. Threads: calls on different queues may be made from different threads at any MPI thread
  *      level. Two calls that name the same queue, request or window must not overlap, but for the
- *      verbs of a channel. PST_Init, PST_Finalize, PST_Comm_attach, the calls under "Requests",
- *      "Collectives", "Matching" and "Windows", and the two that make channels, call MPI and follow
- *      the program's MPI thread level; what else calls MPI says so.
+ *      verbs of a channel and of a bag. PST_Init, PST_Finalize, PST_Comm_attach, the calls under
+ *      "Requests", "Collectives", "Matching" and "Windows", and those that make channels and bags,
+ *      call MPI and follow the program's MPI thread level; what else calls MPI says so.
  *      All others call an error handler, and drive matches under way, only where MPI may be called:
  *      at MPI_THREAD_MULTIPLE in any thread, at SINGLE and FUNNELED in the thread that initialised
  *      the library, at SERIALIZED in none.
@@ -39,7 +39,7 @@
  * III-V of "CPU-free two-sided MPI GPU communication"), "HPE" that on messages
  * that a stream triggers and MPI matches ("Exploring GPU Stream-Aware Message Passing using
  * Triggered Operations"), "STRMA" that on stream-triggered
- * active-target RMA, "RAPIDS" that on its channels, "MPI" the MPI standard, "Penstock" this
+ * active-target RMA, "RAPIDS" that on its channels and bags, "MPI" the MPI standard, "Penstock" this
  * project's docs/semantics.md.
  */
 #ifndef PENSTOCK_PENSTOCK_H

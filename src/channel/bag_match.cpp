@@ -34,6 +34,7 @@ peer::Peer& require_peer(transport::Transport& by, const Message& ours) {
                 "bags are served by peer alone, between processes that share memory");
   if (ours.memory != transport::MemoryKind::host)
     throw Error(ErrorKind::transport, "bags in memory of a GPU are not served");
+  peer->retired().sweep();
   return *peer;
 }
 

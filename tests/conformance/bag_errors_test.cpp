@@ -164,6 +164,14 @@ TEST(BagErrors, MoreThanASlotHolds) {
   EXPECT_EQ(grabbed.slot, 0);
 }
 
+TEST(BagErrors, CallsOfMessages) {
+  if (!has_bags()) GTEST_SKIP();
+  OwnBag own;
+  Lane lane;
+  for (MPI_Request* const end : {&own.bag, &own.source})
+    EXPECT_PST_KIND(PST_Enqueue_start(lane.queue(), end), PST_ERROR_UNSUPPORTED);
+}
+
 void expect_release_fails(PST_Grabbed wrong) {
   OwnBag own;
   BrokenLane grabbing, putting;
