@@ -16,11 +16,6 @@ using core::RequestError;
 
 namespace {
 
-// `lane`: the request itself, or one of those that are matched in its place.
-void require_matched(const core::MatchedRequest& lane) {
-  if (!lane.matched()) throw RequestError(lane, ErrorKind::not_matched, core::not_matched_text);
-}
-
 void require_served(const BagHalf& half, const core::MatchedRequest& request, core::Queue& queue,
                     const char* call) {
   try {
@@ -34,7 +29,8 @@ void require_served(const BagHalf& half, const core::MatchedRequest& request, co
 
 void BagSourceEnd::put(core::MatchedRequest& request, core::Queue& queue, const void* from,
                        std::int64_t count) const {
-  require_matched(request);
+  if (!request.matched())
+    throw RequestError(request, ErrorKind::not_matched, core::not_matched_text);
   if (count < 0 || static_cast<std::uint64_t>(count) > bag().slot_elements)
     throw RequestError(request, ErrorKind::argument,
                        fmt::format(": PST_Bag_put: {} elements, and a slot has room for 0 to {}",
@@ -56,9 +52,10 @@ BagEnd::BagEnd(const BagShape& shape, std::vector<std::unique_ptr<core::MatchedR
 
 BagPlan& BagEnd::require(core::MatchedRequest& request, core::Queue& queue,
                          const char* call) const {
-  for (const core::MatchedRequest* const lane : lanes_) require_matched(*lane);
-  require_matched(request);
+  if (!request.complete())
+    throw RequestError(request, ErrorKind::not_matched, core::not_matched_text);
   auto& plan = *static_cast<BagPlan*>(request.plan());
+  plan.require_lanes();
   require_served(plan, request, queue, call);
   queue.raise();
   return plan;

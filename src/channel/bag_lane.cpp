@@ -13,13 +13,14 @@ BagLane::BagLane(const BagShape& shape, const LaneSource& source, std::byte* slo
       slots_(slots),
       copies_(copies),
       holding_(std::move(holding)),
+      block_(*reinterpret_cast<LaneBlock*>(holding_.block())),
       retired_(retired),
       held_(shape.slots) {}
 
 // The source may still put into the block.
 BagLane::~BagLane() {
   if (!connected_) return;
-  retired_.add(std::move(holding_), [closed = &block().closed, dead = source_.dead] {
+  retired_.add(std::move(holding_), [closed = &block_.closed, dead = source_.dead] {
     return std::atomic_ref(*closed).load(std::memory_order_acquire) == gone ||
            dead->load(std::memory_order_acquire);
   });
@@ -27,10 +28,10 @@ BagLane::~BagLane() {
 
 std::uint64_t BagLane::take(Number number) noexcept {
   const Slot slot = protocol::bag::slot_of(number, shape_.slots);
-  const std::uint64_t count = block().count(slot);
+  const std::uint64_t count = block_.count(slot);
   const std::size_t at = slot * shape_.slot_bytes();
   if (copies_ && count > 0)
-    std::memcpy(slots_ + at, block().messages(shape_) + at, count * shape_.element_bytes);
+    std::memcpy(slots_ + at, block_.messages(shape_) + at, count * shape_.element_bytes);
   held_[slot].store(number, std::memory_order_relaxed);
   return count;
 }

@@ -37,7 +37,7 @@ class BagLane final : public transport::Plan {
   // ---- The words of protocol/bag.hpp.
   template <protocol::Order order>
   Number load_head() const noexcept {
-    return std::atomic_ref(block().head).load(order);
+    return std::atomic_ref(block_.head).load(order);
   }
   template <protocol::Order order>
   Number load_claimed() const noexcept {
@@ -58,7 +58,7 @@ class BagLane final : public transport::Plan {
   Number let_go(Slot slot) noexcept { return held_[slot].exchange(0, std::memory_order_relaxed); }
 
   bool source_has_closed() const noexcept {
-    return std::atomic_ref(block().closed).load(std::memory_order_acquire) != 0;
+    return std::atomic_ref(block_.closed).load(std::memory_order_acquire) != 0;
   }
   bool source_is_dead() const noexcept { return source_.dead->load(std::memory_order_acquire); }
   void tell(std::uint64_t closed) noexcept {
@@ -84,13 +84,12 @@ class BagLane final : public transport::Plan {
   void cancel_wait(const base::Error&) noexcept override {}
 
  private:
-  LaneBlock& block() const noexcept { return *reinterpret_cast<LaneBlock*>(holding_.block()); }
-
   const BagShape shape_;
   const LaneSource source_;
   std::byte* const slots_;
   const bool copies_;
   peer::Holding holding_;
+  LaneBlock& block_;  // which it holds
   peer::Retired& retired_;
   bool connected_ = false;
   alignas(peer::cache_line) std::atomic<Number> claimed_{0};

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/matched_request.hpp"
+#include "core/request_error.hpp"
 
 namespace penstock::channel {
 
@@ -21,14 +22,14 @@ struct BagPlan::Port {
   Source sources() const noexcept { return static_cast<Source>(bag.lanes_.size()); }
   template <Order order>
   Number load_head(Source source) const noexcept {
-    return bag.lane(source).load_head<order>();
+    return bag.taken_lanes_[source]->load_head<order>();
   }
   template <Order order>
   Number load_claimed(Source source) const noexcept {
-    return bag.lane(source).load_claimed<order>();
+    return bag.taken_lanes_[source]->load_claimed<order>();
   }
   bool claim(Source source, Number& number) const noexcept {
-    return bag.lane(source).claim(number);
+    return bag.taken_lanes_[source]->claim(number);
   }
   template <Order order>
   Source load_next() const noexcept {
@@ -40,7 +41,7 @@ struct BagPlan::Port {
   }
   template <Order order>
   void store_released(Source source, Slot slot, Number number) const noexcept {
-    bag.lane(source).store_released<order>(slot, number);
+    bag.taken_lanes_[source]->store_released<order>(slot, number);
   }
 };
 
@@ -48,8 +49,21 @@ BagPlan::BagPlan(const BagShape& shape, std::span<core::MatchedRequest* const> l
                  std::span<const int> ranks)
     : shape_(shape), lanes_(lanes), ranks_(ranks) {}
 
-BagLane& BagPlan::lane(std::size_t source) const noexcept {
-  return *static_cast<BagLane*>(lanes_[source]->plan());
+// One queue's call takes them, and those of others at the same time wait for it.
+void BagPlan::take_lanes() {
+  for (const core::MatchedRequest* const lane : lanes_)
+    if (!lane->matched())
+      throw core::RequestError(*lane, ErrorKind::not_matched, core::not_matched_text);
+  std::call_once(lanes_taken_, [this] {
+    for (core::MatchedRequest* const lane : lanes_)
+      taken_lanes_.push_back(static_cast<BagLane*>(lane->plan()));
+    has_lanes_.store(true, std::memory_order_release);
+  });
+}
+
+BagLane* BagPlan::find_lane(std::size_t source) const noexcept {
+  core::MatchedRequest& request = *lanes_[source];
+  return request.matched() ? static_cast<BagLane*>(request.plan()) : nullptr;
 }
 
 std::string BagPlan::path() const {
@@ -71,7 +85,7 @@ bool BagPlan::try_grab(Grabbed& grabbed) noexcept {
   Port port{*this};
   Taken taken;
   if (!protocol::bag::grab(port, taken)) return false;
-  const std::uint64_t count = lane(taken.source).take(taken.number);
+  const std::uint64_t count = taken_lanes_[taken.source]->take(taken.number);
   const Slot slot = protocol::bag::slot_of(taken.number, shape_.slots);
   grabbed = {static_cast<int>(taken.source * shape_.slots + slot), ranks_[taken.source],
              static_cast<std::int64_t>(count)};
@@ -92,7 +106,7 @@ void BagPlan::release(const Grabbed& grabbed) noexcept {
   const bool valid = grabbed.slot >= 0 && grabbed.slot < all;
   const auto place = static_cast<std::uint32_t>(valid ? grabbed.slot : 0);
   const Source source = place / shape_.slots;
-  const Number number = valid ? lane(source).let_go(place % shape_.slots) : 0;
+  const Number number = valid ? taken_lanes_[source]->let_go(place % shape_.slots) : 0;
   if (number == 0)
     return give_up(base::error_by(ErrorKind::not_started, [&] {
       return valid ? fmt::format("slot {} has no message that was grabbed and not released",
@@ -110,10 +124,10 @@ std::string BagPlan::missing() const {
   std::string sources;
   for (std::size_t source = 0; source < lanes_.size(); ++source) {
     sources += fmt::format("{}rank {}", source == 0 ? "" : ", ", ranks_[source]);
-    if (!lanes_[source]->matched()) continue;
-    const BagLane& of = lane(source);
-    sources += fmt::format(" ({} put", of.load_head<Order::relaxed>());
-    sources += of.source_is_dead() ? ", ended)" : of.source_has_closed() ? ", closed)" : ")";
+    const BagLane* const lane = find_lane(source);
+    if (!lane) continue;
+    sources += fmt::format(" ({} put", lane->load_head<Order::relaxed>());
+    sources += lane->source_is_dead() ? ", ended)" : lane->source_has_closed() ? ", closed)" : ")";
   }
   return "a grab, which waits for a message of " + sources;
 }
@@ -121,12 +135,12 @@ std::string BagPlan::missing() const {
 std::optional<Error> BagPlan::hopeless() const {
   bool all_closed = true;
   for (std::size_t source = 0; source < lanes_.size(); ++source) {
-    if (lane(source).source_is_dead())
+    if (taken_lanes_[source]->source_is_dead())
       return Error(ErrorKind::peer_dead,
                    fmt::format("rank {} of its sources has ended, and no message is left: see its "
                                "output",
                                ranks_[source]));
-    all_closed = all_closed && lane(source).source_has_closed();
+    all_closed = all_closed && taken_lanes_[source]->source_has_closed();
   }
   if (!all_closed) return std::nullopt;
   return Error(ErrorKind::peer_freed,
@@ -139,8 +153,8 @@ std::optional<Error> BagPlan::hopeless() const {
 }
 
 void BagPlan::tell(std::uint64_t closed) noexcept {
-  for (core::MatchedRequest* const each : lanes_)
-    if (each->matched()) static_cast<BagLane*>(each->plan())->tell(closed);
+  for (std::size_t source = 0; source < lanes_.size(); ++source)
+    if (BagLane* const lane = find_lane(source)) lane->tell(closed);
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 

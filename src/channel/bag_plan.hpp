@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,7 +32,11 @@ class BagPlan final : public BagHalf {
   BagPlan(const BagShape& shape, std::span<core::MatchedRequest* const> lanes,
           std::span<const int> ranks);
 
-  // check() has passed.
+  // Throws RequestError while a lane is not matched. Then calls may come.
+  void require_lanes() {
+    if (!has_lanes_.load(std::memory_order_acquire)) take_lanes();
+  }
+  // check() and require_lanes() have passed.
   void grab(Grabbed* grabbed, const std::shared_ptr<device::Stream>& stream,
             transport::Sink& queue) {
     push(&grab_step, grabbed, 0, stream, queue);
@@ -51,13 +56,18 @@ class BagPlan final : public BagHalf {
   static bool release_step(device::host::Command& command) noexcept;
   bool try_grab(Grabbed& grabbed) noexcept;
   void release(const Grabbed& grabbed) noexcept;
-  BagLane& lane(std::size_t source) const noexcept;
+  void take_lanes();
+  // Null: it is not matched.
+  BagLane* find_lane(std::size_t source) const noexcept;
   std::optional<base::Error> hopeless() const override;
   void tell(std::uint64_t closed) noexcept override;
 
   const BagShape shape_;
   const std::span<core::MatchedRequest* const> lanes_;
   const std::span<const int> ranks_;
+  std::once_flag lanes_taken_;
+  std::vector<BagLane*> taken_lanes_;  // all of them, when there are any
+  std::atomic<bool> has_lanes_{false};
   std::atomic<std::uint32_t> next_{0};  // where the next look begins
 };
 

@@ -15,12 +15,13 @@ BagSource::BagSource(const BagShape& shape, const BagTarget& target, peer::Holdi
     : shape_(shape),
       target_(target),
       holding_(std::move(holding)),
+      block_(*reinterpret_cast<SourceBlock*>(holding_.block())),
       retired_(retired),
       known_(shape.slots, 0) {}
 
 // The receiver may still give slots back.
 BagSource::~BagSource() {
-  retired_.add(std::move(holding_), [closed = &block().closed, dead = target_.dead] {
+  retired_.add(std::move(holding_), [closed = &block_.closed, dead = target_.dead] {
     return std::atomic_ref(*closed).load(std::memory_order_acquire) == gone ||
            dead->load(std::memory_order_acquire);
   });
@@ -36,8 +37,8 @@ bool BagSource::put_step(device::host::Command& command) noexcept {
 bool BagSource::try_put(const void* from, std::uint64_t count) noexcept {
   if (taken_.exchange(true, std::memory_order_acquire)) return false;
   const Number number = put_.load(std::memory_order_relaxed) + 1;
-  SourcePort port{block(), *target_.lane, target_.messages, shape_, known_.data(), from,
-                  count,   number};
+  SourcePort port{block_, *target_.lane, target_.messages, shape_, known_.data(), from,
+                  count,  number};
   const bool ended = protocol::bag::put(port, number) == protocol::Progress::ended;
   if (ended) put_.store(number, std::memory_order_relaxed);
   taken_.store(false, std::memory_order_release);
@@ -52,7 +53,7 @@ std::string BagSource::missing() const {
 }
 
 std::optional<Error> BagSource::hopeless() const {
-  if (std::atomic_ref(block().closed).load(std::memory_order_acquire) != 0)
+  if (std::atomic_ref(block_.closed).load(std::memory_order_acquire) != 0)
     return Error(
         ErrorKind::peer_freed,
         fmt::format("rank {} has freed its bag, given it up after an error, which its log tells, "

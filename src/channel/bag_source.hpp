@@ -43,11 +43,11 @@ class BagSource final : public BagHalf {
   bool try_put(const void* from, std::uint64_t count) noexcept;
   std::optional<base::Error> hopeless() const override;
   void tell(std::uint64_t closed) noexcept override;
-  SourceBlock& block() const noexcept { return *reinterpret_cast<SourceBlock*>(holding_.block()); }
 
   const BagShape shape_;
   const BagTarget target_;
   peer::Holding holding_;
+  SourceBlock& block_;  // which it holds
   peer::Retired& retired_;
   std::vector<Number> known_;
   std::atomic<bool> taken_{false};  // by a queue that looks at the words

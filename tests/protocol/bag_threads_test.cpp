@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shipped words of a bag and the port of its sources: sources and threads that grab as threads
+// of one process, compiled with ThreadSanitizer.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "channel/bag_words.hpp"
+
+namespace penstock::threads {
+namespace {
+
+namespace bag = protocol::bag;
+using bag::Number;
+using bag::Slot;
+using bag::Source;
+using channel::BagShape;
+using channel::LaneBlock;
+using channel::SourceBlock;
+
+constexpr Source all_sources = 2;
+constexpr Number messages = 4000;  // of each source
+constexpr std::uint64_t elements = 9;
+
+std::uint64_t element_of(Source source, Number number, std::uint64_t at) {
+  return number * 1000003 + source * 7919 + at;
+}
+
+// Zero, and aligned to lines of the cache.
+class Block {
+ public:
+  explicit Block(std::size_t bytes) : lines_(bytes / sizeof(Line) + 1) {}
+  template <class Words>
+  Words& as() {
+    return *reinterpret_cast<Words*>(lines_.data());
+  }
+
+ private:
+  struct alignas(peer::cache_line) Line {
+    std::byte bytes[peer::cache_line] = {};
+  };
+  std::vector<Line> lines_;
+};
+
+// What each source and the receiver have of a lane.
+struct Lane {
+  explicit Lane(const BagShape& shape)
+      : source(SourceBlock::bytes_for(shape)), lane(LaneBlock::bytes_for(shape, true)) {}
+
+  Block source, lane;
+  std::atomic<Number> claimed{0};
+};
+
+struct GrabPort {
+  std::vector<Lane*> lanes;
+  std::atomic<Source>& next;
+
+  Source sources() const { return static_cast<Source>(lanes.size()); }
+  template <protocol::Order order>
+  Number load_head(Source source) const {
+    return std::atomic_ref(lanes[source]->lane.as<LaneBlock>().head).load(order);
+  }
+  template <protocol::Order order>
+  Number load_claimed(Source source) const {
+    return lanes[source]->claimed.load(order);
+  }
+  bool claim(Source source, Number& number) const {
+    return lanes[source]->claimed.compare_exchange_strong(number, number + 1,
+                                                          std::memory_order_relaxed);
+  }
+  template <protocol::Order order>
+  Source load_next() const {
+    return next.load(order);
+  }
+  template <protocol::Order order>
+  void store_next(Source source) const {
+    next.store(source, order);
+  }
+  template <protocol::Order order>
+  void store_released(Source source, Slot slot, Number number) const {
+    std::atomic_ref(lanes[source]->source.as<SourceBlock>().released(slot)).store(number, order);
+  }
+};
+static_assert(bag::ReceiverPort<GrabPort>);
+
+// Puts from one place, which it overwrites, as late as it likes.
+void put_all(Lane& of, const BagShape& shape, Source me) {
+  auto& lane = of.lane.as<LaneBlock>();
+  std::vector<Number> known(shape.slots, 0);
+  std::vector<std::uint64_t> message(elements);
+  std::minstd_rand random(me + 1);
+  for (Number number = 1; number <= messages; ++number) {
+    const std::uint64_t count = number % (elements + 1);
+    for (std::uint64_t at = 0; at < count; ++at) message[at] = element_of(me, number, at);
+    channel::SourcePort port{of.source.as<SourceBlock>(),
+                             lane,
+                             lane.messages(shape),
+                             shape,
+                             known.data(),
+                             message.data(),
+                             count,
+                             number};
+    while (bag::put(port, number) == protocol::Progress::pending) std::this_thread::yield();
+    if (random() % 16 == 0) std::this_thread::yield();
+  }
+}
+
+// Returns how much was wrong. `left`: messages that no thread has set out for.
+std::size_t grab_some(GrabPort port, const BagShape& shape, std::atomic<std::int64_t>& left) {
+  std::size_t wrong = 0;
+  std::vector<Number> last(port.sources(), 0);
+  while (left.fetch_sub(1, std::memory_order_relaxed) > 0) {
+    bag::Taken taken;
+    while (!bag::grab(port, taken)) std::this_thread::yield();
+    auto& lane = port.lanes[taken.source]->lane.as<LaneBlock>();
+    const Slot slot = bag::slot_of(taken.number, shape.slots);
+    auto* const message =
+        reinterpret_cast<std::uint64_t*>(lane.messages(shape) + slot * shape.slot_bytes());
+    if (taken.number <= last[taken.source]) ++wrong;
+    last[taken.source] = taken.number;
+    const std::uint64_t count = lane.count(slot);
+    if (count != taken.number % (elements + 1)) ++wrong;
+    for (std::uint64_t at = 0; at < count; ++at) {
+      if (message[at] != element_of(taken.source, taken.number, at)) ++wrong;
+      message[at] = 0;
+    }
+    bag::release(port, taken, shape.slots);
+  }
+  return wrong;
+}
+
+TEST(BagThreads, EachMessageOnce) {
+  for (const Slot slots : {1u, 3u, 16u}) {
+    const BagShape shape{slots, elements, sizeof(std::uint64_t)};
+    Lane first(shape), second(shape);
+    std::atomic<Source> next{0};
+    std::atomic<std::int64_t> left{all_sources * messages};
+    const GrabPort port{{&first, &second}, next};
+    std::vector<std::size_t> wrong(2, 0);
+    std::vector<std::thread> threads;
+    threads.emplace_back([&] { put_all(first, shape, 0); });
+    threads.emplace_back([&] { put_all(second, shape, 1); });
+    for (std::size_t i = 0; i < 2; ++i)
+      threads.emplace_back([&, i] { wrong[i] = grab_some(port, shape, left); });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(wrong, (std::vector<std::size_t>{0, 0})) << slots << " slots";
+    EXPECT_EQ(first.claimed, messages);
+    EXPECT_EQ(second.claimed, messages);
+  }
+}
+
+}  // namespace
+}  // namespace penstock::threads
