@@ -37,8 +37,9 @@ bool BagSource::put_step(device::host::Command& command) noexcept {
 bool BagSource::try_put(const void* from, std::uint64_t count) noexcept {
   if (taken_.exchange(true, std::memory_order_acquire)) return false;
   const Number number = put_.load(std::memory_order_relaxed) + 1;
-  SourcePort port{block_, *target_.lane, target_.messages, shape_, known_.data(), from,
-                  count,  number};
+  SourcePort port{block_, *target_.lane, target_.messages,
+                  shape_, *target_.dead, known_.data(),
+                  from,   count,         number};
   const bool ended = protocol::bag::put(port, number) == protocol::Progress::ended;
   if (ended) put_.store(number, std::memory_order_relaxed);
   taken_.store(false, std::memory_order_release);

@@ -76,7 +76,8 @@ struct SourcePort {
   LaneBlock& lane;
   std::byte* messages;
   const BagShape& shape;
-  Number* known;  // of each slot: RELEASED as it was read last
+  const std::atomic<bool>& dead;  // the receiver's process
+  Number* known;                  // of each slot: RELEASED as it was read last
   const void* from;
   std::uint64_t count;
   Number number;
@@ -104,6 +105,7 @@ struct SourcePort {
   }
   template <protocol::Order order>
   std::uint64_t load_closed() const noexcept {
+    if (dead.load(std::memory_order_acquire)) return gone;
     return std::atomic_ref(own.closed).load(order);
   }
   template <protocol::Order order>

@@ -95,10 +95,12 @@ void put_all(Lane& of, const BagShape& shape, Source me) {
   for (Number number = 1; number <= messages; ++number) {
     const std::uint64_t count = number % (elements + 1);
     for (std::uint64_t at = 0; at < count; ++at) message[at] = element_of(me, number, at);
+    const std::atomic<bool> dead{false};
     channel::SourcePort port{of.source.as<SourceBlock>(),
                              lane,
                              lane.messages(shape),
                              shape,
+                             dead,
                              known.data(),
                              message.data(),
                              count,
