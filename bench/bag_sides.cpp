@@ -109,7 +109,7 @@ class Bag final : public StreamBagTrips<Bag> {
   }
 
  private:
-  static constexpr int tag = 50000;
+  static constexpr int tag = 20000;
   void forget_trips() override { grabbed_.clear(); }
 
   Buffer<std::byte> out_;
@@ -144,7 +144,7 @@ class BagPairs final : public StreamBagTrips<BagPairs> {
   }
 
  private:
-  static constexpr int tag = 50001;
+  static constexpr int tag = 20001;
   Buffer<std::byte> out_, in_;
   std::uint64_t put_ = 0;
   Requests requests_;
@@ -197,7 +197,7 @@ class AnySource final : public BagTrips<AnySource> {
   }
 
  private:
-  static constexpr int first_tag = 51000;
+  static constexpr int first_tag = 21000;
   static constexpr std::uint64_t numbers = 8192;  // of messages whose tag tells which they are
 
   std::size_t slots() const { return static_cast<std::size_t>(traffic().slots); }

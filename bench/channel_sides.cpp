@@ -7,8 +7,8 @@
 namespace penstock::bench {
 namespace {
 
-// First tags on MPI_COMM_WORLD: units follow from there.
-constexpr int pairs_tag = 10000, mpi_tag = 20000, partitioned_tag = 30000, channel_tag = 40000;
+// On MPI_COMM_WORLD. Those of units follow the first; Penstock's and MPI's never meet.
+constexpr int first_unit_tag = 2000, partitioned_tag = 19000, channel_tag = 19001;
 
 // Requests of all units, of which calls take those of a range.
 class UnitRequests {
@@ -85,7 +85,7 @@ class MatchedPairs final : public StreamTrips<MatchedPairs> {
  public:
   MatchedPairs(const UnitTraffic& traffic, int rank) : StreamTrips("pairs", traffic, rank) {
     for (std::size_t unit = 0; unit < traffic.all_units(); ++unit) {
-      const int tag = pairs_tag + static_cast<int>(unit);
+      const int tag = first_unit_tag + static_cast<int>(unit);
       sends_.add(send_init(sent({unit, 1}), peer(), tag, MPI_COMM_WORLD));
       receives_.add(recv_init(received({unit, 1}), peer(), tag, MPI_COMM_WORLD));
     }
@@ -127,7 +127,7 @@ class PersistentRequests final : public HostTrips<PersistentRequests> {
  public:
   PersistentRequests(const UnitTraffic& traffic, int rank) : HostTrips("mpi", traffic, rank) {
     for (std::size_t unit = 0; unit < traffic.all_units(); ++unit) {
-      const int tag = mpi_tag + static_cast<int>(unit);
+      const int tag = first_unit_tag + static_cast<int>(unit);
       sends_.add(send_init(sent({unit, 1}), peer(), tag, MPI_COMM_WORLD));
       receives_.add(recv_init(received({unit, 1}), peer(), tag, MPI_COMM_WORLD));
     }

@@ -55,6 +55,7 @@ void BagPlan::take_lanes() {
     if (!lane->matched())
       throw core::RequestError(*lane, ErrorKind::not_matched, core::not_matched_text);
   std::call_once(lanes_taken_, [this] {
+    taken_lanes_.reserve(lanes_.size());  // all or, without memory, none
     for (core::MatchedRequest* const lane : lanes_)
       taken_lanes_.push_back(static_cast<BagLane*>(lane->plan()));
     has_lanes_.store(true, std::memory_order_release);

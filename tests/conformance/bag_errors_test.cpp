@@ -206,6 +206,31 @@ TEST(BagErrors, FreedSource) {
   EXPECT_NE(last_error().find("rank " + std::to_string(rank())), std::string::npos) << last_error();
 }
 
+// What each has put is grabbed, and the others go on; behind the last one nothing can come.
+TEST(BagErrors, SourcesThatEndOneByOne) {
+  if (!has_bags()) GTEST_SKIP();
+  TestBag bag(2, true);
+  BrokenLane grabbing;
+  Grabs grabs;
+  PST_Grabbed missing{};
+  std::size_t all = 0;
+  for (int source = 0; rank() == 0 && source < size(); ++source)
+    for (int message = 0; message <= source; ++message, ++all) bag.grab(grabbing, grabs);
+  if (rank() == 0) EXPECT_PST(PST_Bag_grab(grabbing.queue(), bag.bag(), &missing));
+  Lane lane;
+  for (int message = 0; message <= rank(); ++message)
+    bag.put(lane, static_cast<std::uint64_t>(message));
+  lane.finish();
+  bag.free_source();
+  if (rank() == 0) {
+    EXPECT_PST_KIND(PST_Queue_wait(grabbing.queue()), PST_ERROR_PEER_FREED);
+    EXPECT_EQ(grabs.messages.size(), all);
+    EXPECT_EQ(grabs.wrong, 0u);
+    EXPECT_EQ(missing.slot, -1);
+  }
+  meet();
+}
+
 TEST(BagErrors, FreedBag) {
   if (!has_bags()) GTEST_SKIP();
   OwnBag own;
