@@ -55,7 +55,8 @@ struct ChannelRow {
 };
 
 // A grid of 12 units, of 4 KiB each: whose ranges agree on both ends, and of which they do not.
-constexpr UnitTraffic agreeing{12 * 4096, 12, 4, 4}, different{12 * 4096, 12, 4, 3};
+constexpr std::size_t grid_bytes = std::size_t{12} * 4096;
+constexpr UnitTraffic agreeing{grid_bytes, 12, 4, 4}, different{grid_bytes, 12, 4, 3};
 
 std::vector<ChannelRow> rows_of(const ChannelOptions& options) {
   std::vector<ChannelRow> rows;
