@@ -129,6 +129,7 @@ std::vector<std::unique_ptr<OverlapSide>> make_sides(const OverlapOptions& optio
       overlap_traffic(options.moves, session.rank(), session.size(), bytes, options.window);
   std::vector<std::unique_ptr<OverlapSide>> sides;
   sides.push_back(make_mpi_overlap(traffic));
+  if (auto side = make_engine_overlap(traffic)) sides.push_back(std::move(side));
   sides.push_back(make_stream_overlap(traffic));
   return sides;
 }

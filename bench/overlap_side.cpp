@@ -19,16 +19,22 @@ MemorySource memory_of(MemoryKind kind) {
   return {64, [kind](std::size_t bytes) { return host_memory(bytes, kind); }};
 }
 
+bool is_set(const char* variable, const char* value) {
+  const char* const text = std::getenv(variable);
+  return text != nullptr && std::string(text) == value;
+}
+
 class MpiOverlap final : public OverlapSide {
  public:
-  explicit MpiOverlap(const Traffic& traffic)
+  MpiOverlap(const Traffic& traffic, CallsOf calls)
       : OverlapSide(traffic, memory_of(MemoryKind::malloc)),
-        calls_(messages(), tags::nonblocking) {}
+        calls_(messages(), tags::nonblocking, calls),
+        by_penstock_(calls == CallsOf::program) {}
 
   // MPICH's thread that makes progress is on for a whole run, or off.
   std::string name() const override {
-    const char* const async = std::getenv("MPIR_CVAR_ASYNC_PROGRESS");
-    return async != nullptr && std::string(async) == "1" ? "mpi-async" : "mpi";
+    if (by_penstock_) return "overlap";
+    return is_set("MPIR_CVAR_ASYNC_PROGRESS", "1") ? "mpi-async" : "mpi";
   }
   void start() override { calls_.start({0, messages().size()}); }
   void test() override { calls_.test(); }
@@ -36,6 +42,7 @@ class MpiOverlap final : public OverlapSide {
 
  private:
   NonblockingCalls calls_;
+  const bool by_penstock_;
 };
 
 class StreamOverlap final : public OverlapSide {
@@ -71,7 +78,12 @@ std::size_t OverlapSide::count_wrong(std::uint64_t step) const {
 }
 
 std::unique_ptr<OverlapSide> make_mpi_overlap(const Traffic& traffic) {
-  return std::make_unique<MpiOverlap>(traffic);
+  return std::make_unique<MpiOverlap>(traffic, CallsOf::mpi);
+}
+
+std::unique_ptr<OverlapSide> make_engine_overlap(const Traffic& traffic) {
+  if (!is_set("PENSTOCK_OVERLAP", "exact")) return nullptr;
+  return std::make_unique<MpiOverlap>(traffic, CallsOf::program);
 }
 
 std::unique_ptr<OverlapSide> make_stream_overlap(const Traffic& traffic) {

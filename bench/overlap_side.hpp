@@ -34,6 +34,8 @@ class OverlapSide : public Exchange {
 
 // MPI_Isend and MPI_Irecv, made anew each time, in ordinary memory.
 std::unique_ptr<OverlapSide> make_mpi_overlap(const Traffic& traffic);
+// The same calls, whose large messages are Penstock's. Null unless PENSTOCK_OVERLAP=exact.
+std::unique_ptr<OverlapSide> make_engine_overlap(const Traffic& traffic);
 // Matched requests on a host stream, in memory of PST_Alloc_mem.
 std::unique_ptr<OverlapSide> make_stream_overlap(const Traffic& traffic);
 

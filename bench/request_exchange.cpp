@@ -8,7 +8,9 @@
 namespace penstock::bench {
 namespace {
 
-decltype(&MPI_Isend) nonblocking_send(Mode mode) {
+decltype(&MPI_Isend) nonblocking_send(Mode mode, CallsOf calls) {
+  if (calls == CallsOf::mpi)
+    return mode == Mode::ready ? PMPI_Irsend : mode == Mode::synchronous ? PMPI_Issend : PMPI_Isend;
   return mode == Mode::ready ? MPI_Irsend : mode == Mode::synchronous ? MPI_Issend : MPI_Isend;
 }
 
@@ -30,12 +32,14 @@ QueueCalls::QueueCalls(std::span<const Message> messages, int tag, QueueView que
   match(requests_);
 }
 
-NonblockingCalls::NonblockingCalls(std::span<const Message> messages, int tag)
+NonblockingCalls::NonblockingCalls(std::span<const Message> messages, int tag, CallsOf calls)
     : MpiCalls({}, tag),
+      calls_(calls),
       messages_(messages),
       tag_(tag),
       sends_(static_cast<std::size_t>(std::ranges::count(messages, true, &Message::sends))),
-      send_(nonblocking_send(messages.front().part.mode)),
+      send_(nonblocking_send(messages.front().part.mode, calls)),
+      receive_(calls == CallsOf::mpi ? PMPI_Irecv : MPI_Irecv),
       open_(messages.size(), MPI_REQUEST_NULL) {}
 
 bool can_enqueue(std::string& why_not) {
@@ -63,11 +67,23 @@ void NonblockingCalls::start(Range range) {
   const std::size_t end = range.first + range.count;
   const std::size_t middle = std::clamp(sends_, range.first, end);
   for (std::size_t i = middle; i < end; ++i)
-    MPI_Irecv(messages_[i].bytes.data(), static_cast<int>(messages_[i].bytes.size()), MPI_BYTE,
-              messages_[i].part.peer, tag_ + messages_[i].part.tag, MPI_COMM_WORLD, &open_[i]);
+    receive_(messages_[i].bytes.data(), static_cast<int>(messages_[i].bytes.size()), MPI_BYTE,
+             messages_[i].part.peer, tag_ + messages_[i].part.tag, MPI_COMM_WORLD, &open_[i]);
   for (std::size_t i = range.first; i < middle; ++i)
     send_(messages_[i].bytes.data(), static_cast<int>(messages_[i].bytes.size()), MPI_BYTE,
           messages_[i].part.peer, tag_ + messages_[i].part.tag, MPI_COMM_WORLD, &open_[i]);
+}
+
+void NonblockingCalls::wait(Range range) {
+  const std::span<MPI_Request> some = std::span(open_).subspan(range.first, range.count);
+  if (calls_ == CallsOf::program) return wait_for(some);
+  PMPI_Waitall(static_cast<int>(some.size()), some.data(), MPI_STATUSES_IGNORE);
+}
+
+void NonblockingCalls::test() {
+  const auto test_all = calls_ == CallsOf::mpi ? PMPI_Testall : MPI_Testall;
+  int all = 0;
+  test_all(static_cast<int>(open_.size()), open_.data(), &all, MPI_STATUSES_IGNORE);
 }
 
 }  // namespace penstock::bench

@@ -58,23 +58,24 @@ class QueueCalls : public MpiCalls {
   QueueView queue_;
 };
 
+// Whose calls: those that Penstock sees, or MPI's own by their PMPI_ names.
+enum class CallsOf { program, mpi };
+
 // MPI_Isend (or its kin) and MPI_Irecv, made anew each time.
 class NonblockingCalls : public MpiCalls {
  public:
-  NonblockingCalls(std::span<const Message> messages, int tag);
+  NonblockingCalls(std::span<const Message> messages, int tag, CallsOf calls = CallsOf::program);
   void start(Range range);
-  void wait(Range range) { wait_for(std::span(open_).subspan(range.first, range.count)); }
-  // Of all of them. It gives MPI time.
-  void test() {
-    int all = 0;
-    MPI_Testall(static_cast<int>(open_.size()), open_.data(), &all, MPI_STATUSES_IGNORE);
-  }
+  void wait(Range range);
+  void test();  // of all of them: it gives MPI time
 
  private:
+  const CallsOf calls_;
   const std::span<const Message> messages_;
   const int tag_;
   const std::size_t sends_;
   const decltype(&MPI_Isend) send_;
+  const decltype(&MPI_Irecv) receive_;
   std::vector<MPI_Request> open_;
 };
 

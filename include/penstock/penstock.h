@@ -96,7 +96,8 @@ typedef enum {
   PST_ERROR_FORKED = 26,         /* called in a child of fork(): convention 8 */
   PST_ERROR_WINDOW = 27,         /* a window that is null, freed or not attached */
   PST_ERROR_EPOCH = 28,          /* no such epoch is open, or one is, or the rank is not in it */
-  PST_ERROR_RANGE = 29           /* beyond the target's part of the window */
+  PST_ERROR_RANGE = 29,          /* beyond the target's part of the window */
+  PST_ERROR_ASSERTION = 30       /* a receive not as long as its message: PENSTOCK_OVERLAP=exact */
 } PST_Error;
 
 /* Writes the kind of `code` to *kind. A code that is not Penstock's gives PST_ERROR_MPI;

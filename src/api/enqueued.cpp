@@ -57,7 +57,7 @@ MessageEngine& engine_of(core::Library& library) {
                     std::string(group::name_of(library.world().thread_level())) +
                     ": call MPI_Init_thread with MPI_THREAD_MULTIPLE, or set "
                     "PENSTOCK_THREAD_MULTIPLE=1");
-  enqueued::set_errors_to_mpi(error_to_mpi);
+  tell_requests_of_errors();
   const base::Settings& settings = library.settings();
   auto* const made = new MessageEngine(
       plan::ProgressOptions{settings.check, library.spin_beside_a_worker(), settings.timeout},
@@ -174,6 +174,10 @@ void promise(core::Library& library, MPI_Comm comm) {
 }
 
 }  // namespace
+
+void tell_requests_of_errors() noexcept {
+  enqueued::set_errors_to_mpi(error_to_mpi);
+}
 
 std::atomic<bool> checks_promises{false};
 

@@ -20,6 +20,9 @@ inline int keep_promise(const char* call, int peer, MPI_Comm comm) noexcept {
              : MPI_SUCCESS;
 }
 
+// Before the first request of a message of ours is made.
+void tell_requests_of_errors() noexcept;
+
 // Moves the messages along, as MPI does its own in calls that complete requests.
 void drive_enqueued() noexcept;
 // Takes note of what streams of GPUs have sent and received on their own. False: one whose queue

@@ -23,10 +23,11 @@ using base::ErrorKind;
 
 namespace {
 
-constexpr int kinds = PST_ERROR_RANGE + 1;
+constexpr int kinds = PST_ERROR_ASSERTION + 1;
 static_assert(static_cast<int>(ErrorKind::internal) == PST_ERROR_INTERNAL);
 static_assert(static_cast<int>(ErrorKind::forked) == PST_ERROR_FORKED);
 static_assert(static_cast<int>(ErrorKind::range) == PST_ERROR_RANGE);
+static_assert(static_cast<int>(ErrorKind::assertion) == PST_ERROR_ASSERTION);
 static_assert(static_cast<int>(ErrorKind::truncate) == PST_ERROR_TRUNCATE);
 static_assert(static_cast<int>(ErrorKind::peer_dead) == PST_ERROR_PEER_DEAD);
 static_assert(static_cast<int>(ErrorKind::setting) == PST_ERROR_SETTING);
@@ -84,6 +85,8 @@ constexpr std::array<const char*, kinds> texts{
     "group: "
     "PST_Last_error tells which",
     "Penstock: the operation reaches beyond the target's part of the window",
+    "Penstock: a receive is not as long as its message, which PENSTOCK_OVERLAP=exact promises: see "
+    "PST_Last_error, or leave PENSTOCK_OVERLAP off",
 };
 
 std::array<std::atomic<int>, kinds> codes{};  // 0 (MPI_SUCCESS): not made yet

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "api/errors.hpp"
+#include "api/overlap.hpp"
 #include "api/recorder.hpp"
 #include "core/describe.hpp"
 #include "core/library.hpp"
@@ -85,7 +86,8 @@ int PST_Describe(char* json, int size, int* length) {
     const std::string version = std::to_string(PST_VERSION_MAJOR) + "." +
                                 std::to_string(PST_VERSION_MINOR) + "." +
                                 std::to_string(PST_VERSION_PATCH);
-    api::give_text(core::describe(library, version), json, size, length);
+    api::give_text(core::describe(library, version, api::count_large_messages()), json, size,
+                   length);
   });
 }
 

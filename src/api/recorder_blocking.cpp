@@ -17,6 +17,12 @@
 
 using penstock::api::drive;
 using penstock::api::keep_promise;
+using penstock::api::large_message;
+using penstock::api::MessageCall;
+using penstock::api::overlaps;
+using penstock::api::probe_both;
+using penstock::api::probes_both;
+using penstock::api::SendMode;
 using penstock::api::wait_driving;
 using penstock::api::wait_for;
 using penstock::core::match_under_way;
@@ -25,7 +31,7 @@ namespace {
 
 // A blocking call, or its nonblocking form `begin`, which takes the same arguments and a request.
 template <auto block, auto begin, class... Arguments>
-int send(Arguments... arguments) {
+int send_driven(Arguments... arguments) {
   if (!match_under_way()) [[likely]]
     return block(arguments...);
   MPI_Request request = MPI_REQUEST_NULL;
@@ -33,15 +39,64 @@ int send(Arguments... arguments) {
   return code == MPI_SUCCESS ? wait_for(&request, MPI_STATUS_IGNORE) : code;
 }
 
+// The same, of a message that may be a large one.
+template <auto block, auto begin, class Count>
+int send(const char* call, const void* buf, Count count, MPI_Datatype datatype, int dest, int tag,
+         MPI_Comm comm) {
+  if (overlaps()) [[unlikely]] {
+    const MessageCall named{call, buf, count, datatype, dest, tag, comm};
+    if (const auto large = large_message(named))
+      return penstock::api::large_send(named, *large, SendMode::direct);
+  }
+  return send_driven<block, begin>(buf, count, datatype, dest, tag, comm);
+}
+
 // `null`: MPI_PROC_NULL, or its message. Such a receive waits for no peer; and MPICH's nonblocking
 // one leaves its status unset, where the blocking one is right.
 template <auto block, auto begin, class... Arguments>
-int receive(bool null, MPI_Status* status, Arguments... arguments) {
+int receive_driven(bool null, MPI_Status* status, Arguments... arguments) {
   if (!match_under_way() || null) [[likely]]
     return block(arguments..., status);
   MPI_Request request = MPI_REQUEST_NULL;
   const int code = begin(arguments..., &request);
   return code == MPI_SUCCESS ? wait_for(&request, status) : code;
+}
+
+// The same, of a message that may be a large one.
+template <auto block, auto begin, class Count>
+int receive(const char* call, void* buf, Count count, MPI_Datatype datatype, int source, int tag,
+            MPI_Comm comm, MPI_Status* status) {
+  if (overlaps()) [[unlikely]] {
+    const MessageCall named{call, buf, count, datatype, source, tag, comm};
+    if (const auto large = large_message(named))
+      return penstock::api::large_receive(named, *large, status);
+  }
+  return receive_driven<block, begin>(source == MPI_PROC_NULL, status, buf, count, datatype, source,
+                                      tag, comm);
+}
+
+// A message that a probe has found.
+template <auto block, auto begin, class Count>
+int receive_found(const char* call, void* buf, Count count, MPI_Datatype datatype,
+                  MPI_Message* message, MPI_Status* status) {
+  if (overlaps()) [[unlikely]]
+    if (const auto code = penstock::api::receive_probed(
+            {call, buf, count, datatype, 0, 0, MPI_COMM_NULL}, message, nullptr, status))
+      return *code;
+  return receive_driven<block, begin>(*message == MPI_MESSAGE_NO_PROC, status, buf, count, datatype,
+                                      message);
+}
+
+// A probe that waits for a message of either kind.
+int probe_until_found(int source, int tag, MPI_Comm comm, MPI_Message* message,
+                      MPI_Status* status) {
+  penstock::api::DrivenWait wait;
+  for (;;) {
+    int found = 0;
+    const int code = probe_both(source, tag, comm, &found, message, status);
+    if (code != MPI_SUCCESS || found != 0) return code;
+    wait.pause();
+  }
 }
 
 // What MPI tells of a receive from MPI_PROC_NULL.
@@ -76,9 +131,14 @@ int exchange(int source, MPI_Status* status, InitSend&& init_send, InitReceive&&
 
 // What MPI_Sendrecv and its form for large counts are made of.
 template <class Count, auto block, auto init_send, auto init_receive>
-int sendrecv(const void* sendbuf, Count sendcount, MPI_Datatype sendtype, int dest, int sendtag,
-             void* recvbuf, Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
-             MPI_Comm comm, MPI_Status* status) {
+int sendrecv(const char* call, const void* sendbuf, Count sendcount, MPI_Datatype sendtype,
+             int dest, int sendtag, void* recvbuf, Count recvcount, MPI_Datatype recvtype,
+             int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
+  if (overlaps()) [[unlikely]]
+    if (const auto code = penstock::api::large_exchange(
+            {call, sendbuf, sendcount, sendtype, dest, sendtag, comm},
+            {call, recvbuf, recvcount, recvtype, source, recvtag, comm}, false, status))
+      return *code;
   if (!match_under_way()) [[likely]]
     return block(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
                  recvtag, comm, status);
@@ -141,40 +201,43 @@ constexpr auto sendrecv_replaced =
 
 int MPI_Send(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   if (const int code = keep_promise("MPI_Send", dest, comm); code != MPI_SUCCESS) return code;
-  return send<PMPI_Send, PMPI_Isend>(buf, count, datatype, dest, tag, comm);
+  return send<PMPI_Send, PMPI_Isend>("MPI_Send", buf, count, datatype, dest, tag, comm);
 }
 
 int MPI_Ssend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   if (const int code = keep_promise("MPI_Ssend", dest, comm); code != MPI_SUCCESS) return code;
-  return send<PMPI_Ssend, PMPI_Issend>(buf, count, datatype, dest, tag, comm);
+  return send<PMPI_Ssend, PMPI_Issend>("MPI_Ssend", buf, count, datatype, dest, tag, comm);
 }
 
 int MPI_Rsend(const void* buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   if (const int code = keep_promise("MPI_Rsend", dest, comm); code != MPI_SUCCESS) return code;
-  return send<PMPI_Rsend, PMPI_Irsend>(buf, count, datatype, dest, tag, comm);
+  return send<PMPI_Rsend, PMPI_Irsend>("MPI_Rsend", buf, count, datatype, dest, tag, comm);
 }
 
 int MPI_Recv(void* buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
              MPI_Status* status) {
   if (const int code = keep_promise("MPI_Recv", source, comm); code != MPI_SUCCESS) return code;
-  return receive<PMPI_Recv, PMPI_Irecv>(source == MPI_PROC_NULL, status, buf, count, datatype,
-                                        source, tag, comm);
+  return receive<PMPI_Recv, PMPI_Irecv>("MPI_Recv", buf, count, datatype, source, tag, comm,
+                                        status);
 }
 
 int MPI_Mrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message,
               MPI_Status* status) {
-  return receive<PMPI_Mrecv, PMPI_Imrecv>(*message == MPI_MESSAGE_NO_PROC, status, buf, count,
-                                          datatype, message);
+  return receive_found<PMPI_Mrecv, PMPI_Imrecv>("MPI_Mrecv", buf, count, datatype, message, status);
 }
 
 int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status* status) {
   if (const int code = keep_promise("MPI_Probe", source, comm); code != MPI_SUCCESS) return code;
+  if (overlaps() && source != MPI_PROC_NULL && probes_both(comm))
+    return probe_until_found(source, tag, comm, nullptr, status);
   return wait_driving([&](int* found) { return PMPI_Iprobe(source, tag, comm, found, status); },
                       [&] { return PMPI_Probe(source, tag, comm, status); });
 }
 
 int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Status* status) {
   if (const int code = keep_promise("MPI_Mprobe", source, comm); code != MPI_SUCCESS) return code;
+  if (overlaps() && source != MPI_PROC_NULL && probes_both(comm))
+    return probe_until_found(source, tag, comm, message, status);
   return wait_driving(
       [&](int* found) { return PMPI_Improbe(source, tag, comm, found, message, status); },
       [&] { return PMPI_Mprobe(source, tag, comm, message, status); });
@@ -183,6 +246,7 @@ int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Sta
 // Loops of these stand for the two above.
 int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
   if (const int code = keep_promise("MPI_Iprobe", source, comm); code != MPI_SUCCESS) return code;
+  if (overlaps() && probes_both(comm)) return probe_both(source, tag, comm, flag, nullptr, status);
   drive();
   return PMPI_Iprobe(source, tag, comm, flag, status);
 }
@@ -190,6 +254,7 @@ int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status
 int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
                 MPI_Status* status) {
   if (const int code = keep_promise("MPI_Improbe", source, comm); code != MPI_SUCCESS) return code;
+  if (overlaps() && probes_both(comm)) return probe_both(source, tag, comm, flag, message, status);
   drive();
   return PMPI_Improbe(source, tag, comm, flag, message, status);
 }
@@ -201,8 +266,8 @@ int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int 
       code != MPI_SUCCESS)
     return code;
   return sendrecv<int, PMPI_Sendrecv, PMPI_Send_init, PMPI_Recv_init>(
-      sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag,
-      comm, status);
+      "MPI_Sendrecv", sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
+      source, recvtag, comm, status);
 }
 
 int MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, int sendtag,
@@ -211,6 +276,11 @@ int MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, 
           keep_promise("MPI_Sendrecv_replace", dest == MPI_PROC_NULL ? source : dest, comm);
       code != MPI_SUCCESS)
     return code;
+  if (overlaps()) [[unlikely]]
+    if (const auto code = penstock::api::large_exchange(
+            {"MPI_Sendrecv_replace", buf, count, datatype, dest, sendtag, comm},
+            {"MPI_Sendrecv_replace", buf, count, datatype, source, recvtag, comm}, true, status))
+      return *code;
   if (!match_under_way() || !can_be_packed(count, datatype)) [[likely]]
     return PMPI_Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm,
                                  status);
@@ -221,32 +291,32 @@ int MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, 
 int MPI_Send_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
                MPI_Comm comm) {
   if (const int code = keep_promise("MPI_Send_c", dest, comm); code != MPI_SUCCESS) return code;
-  return send<PMPI_Send_c, PMPI_Isend_c>(buf, count, datatype, dest, tag, comm);
+  return send<PMPI_Send_c, PMPI_Isend_c>("MPI_Send_c", buf, count, datatype, dest, tag, comm);
 }
 
 int MPI_Ssend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
                 MPI_Comm comm) {
   if (const int code = keep_promise("MPI_Ssend_c", dest, comm); code != MPI_SUCCESS) return code;
-  return send<PMPI_Ssend_c, PMPI_Issend_c>(buf, count, datatype, dest, tag, comm);
+  return send<PMPI_Ssend_c, PMPI_Issend_c>("MPI_Ssend_c", buf, count, datatype, dest, tag, comm);
 }
 
 int MPI_Rsend_c(const void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
                 MPI_Comm comm) {
   if (const int code = keep_promise("MPI_Rsend_c", dest, comm); code != MPI_SUCCESS) return code;
-  return send<PMPI_Rsend_c, PMPI_Irsend_c>(buf, count, datatype, dest, tag, comm);
+  return send<PMPI_Rsend_c, PMPI_Irsend_c>("MPI_Rsend_c", buf, count, datatype, dest, tag, comm);
 }
 
 int MPI_Recv_c(void* buf, MPI_Count count, MPI_Datatype datatype, int source, int tag,
                MPI_Comm comm, MPI_Status* status) {
   if (const int code = keep_promise("MPI_Recv_c", source, comm); code != MPI_SUCCESS) return code;
-  return receive<PMPI_Recv_c, PMPI_Irecv_c>(source == MPI_PROC_NULL, status, buf, count, datatype,
-                                            source, tag, comm);
+  return receive<PMPI_Recv_c, PMPI_Irecv_c>("MPI_Recv_c", buf, count, datatype, source, tag, comm,
+                                            status);
 }
 
 int MPI_Mrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message* message,
                 MPI_Status* status) {
-  return receive<PMPI_Mrecv_c, PMPI_Imrecv_c>(*message == MPI_MESSAGE_NO_PROC, status, buf, count,
-                                              datatype, message);
+  return receive_found<PMPI_Mrecv_c, PMPI_Imrecv_c>("MPI_Mrecv_c", buf, count, datatype, message,
+                                                    status);
 }
 
 int MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest,
@@ -256,8 +326,8 @@ int MPI_Sendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendty
       code != MPI_SUCCESS)
     return code;
   return sendrecv<MPI_Count, PMPI_Sendrecv_c, PMPI_Send_init_c, PMPI_Recv_init_c>(
-      sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag,
-      comm, status);
+      "MPI_Sendrecv_c", sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
+      source, recvtag, comm, status);
 }
 
 int MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag,
@@ -266,6 +336,11 @@ int MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype, in
           keep_promise("MPI_Sendrecv_replace_c", dest == MPI_PROC_NULL ? source : dest, comm);
       code != MPI_SUCCESS)
     return code;
+  if (overlaps()) [[unlikely]]
+    if (const auto code = penstock::api::large_exchange(
+            {"MPI_Sendrecv_replace_c", buf, count, datatype, dest, sendtag, comm},
+            {"MPI_Sendrecv_replace_c", buf, count, datatype, source, recvtag, comm}, true, status))
+      return *code;
   if (!match_under_way()) [[likely]]
     return PMPI_Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm,
                                    status);

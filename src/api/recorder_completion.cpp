@@ -17,8 +17,10 @@
 #include "core/request_error.hpp"
 #include "group/mpi_handle.hpp"
 
+using penstock::api::cancel_large;
 using penstock::api::drive;
 using penstock::api::IdupWatch;
+using penstock::api::overlaps;
 using penstock::api::wait_driving;
 using penstock::api::wait_for;
 
@@ -241,6 +243,8 @@ int MPI_Cancel(MPI_Request* request) {
           penstock::base::ErrorKind::unsupported,
           "a match under way cannot be cancelled: complete its request with MPI_Wait");
     });
+  if (overlaps() && request != nullptr)
+    if (const auto code = cancel_large(*request)) return *code;
   if (const int code = refuse_started(1, request, "in place of MPI_Cancel"); code != MPI_SUCCESS)
     return code;
   return PMPI_Cancel(request);

@@ -12,6 +12,7 @@
 #include "api/errors.hpp"
 #include "api/half_types.hpp"
 #include "api/mpi_of_build.hpp"
+#include "api/overlap.hpp"
 #include "api/recorder.hpp"
 #include "api/teams.hpp"
 #include "api/windows.hpp"
@@ -129,11 +130,13 @@ void initialise_library() {
     base::log::warn(
         "MPI refuses an attribute on MPI_COMM_SELF: nothing is cleaned up in MPI_Finalize");
   if (!why_not_recording().empty()) base::log::warn(why_not_recording());
+  begin_overlap();
 }
 
 namespace {
 
 void end_when_drained() noexcept {
+  end_overlap();
   end_enqueued();
   end_team_memory();
 }

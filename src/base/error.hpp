@@ -39,7 +39,8 @@ enum class ErrorKind : int {
   forked = 26,
   window = 27,
   epoch = 28,
-  range = 29
+  range = 29,
+  assertion = 30
 };
 
 // What a call failed with: the kind, and the whole text for the log and PST_Last_error. Thrown on

@@ -25,6 +25,9 @@ constexpr std::array<std::string_view, 3> wait_names{"auto", "kernel", "value"};
 constexpr std::array<std::string_view, 3> throttle_names{"adaptive", "static", "application"};
 constexpr std::array<std::string_view, 3> gpu_memory_names{"auto", "0", "1"};
 
+constexpr std::array<std::string_view, 2> overlap_names{"off", "exact"};
+constexpr std::array<std::string_view, 3> policy_names{"adaptive", "always", "never"};
+
 constexpr std::uint64_t staging_limit = std::uint64_t{1} << 30;
 constexpr std::uint64_t eager_limit = std::uint64_t{1} << 30;
 // A line's flag must tell the epochs apart that share a slot: 2^w > SLOTS.
@@ -176,6 +179,19 @@ Variable timeout(const char* name) {
           }};
 }
 
+Variable overlap(const char* name) {
+  Variable variable = choice(name, overlap_names, &Settings::overlap);
+  variable.read = [read = std::move(variable.read), name](Settings& settings,
+                                                          std::string_view text) {
+    if (text == "traced")
+      refuse(name, text,
+             "this version has no traced mode, for programs whose receives may be longer than "
+             "their messages; give one of off, exact");
+    read(settings, text);
+  };
+  return variable;
+}
+
 std::vector<Variable> variables() {
   using S = Settings;
   constexpr const char* bytes = " of bytes";
@@ -213,6 +229,9 @@ std::vector<Variable> variables() {
       whole_number("PENSTOCK_COLL_GROUPS", &S::collective_groups, 1, groups_limit),
       text("PENSTOCK_TUNE", &S::tuning_file, "none"),
       for_tests(whole_number("PENSTOCK_NODE_RANKS", &S::node_ranks, 0, node_ranks_limit)),
+      overlap("PENSTOCK_OVERLAP"),
+      whole_number("PENSTOCK_OVERLAP_MIN", &S::overlap_min, 1, eager_limit, bytes),
+      choice("PENSTOCK_OVERLAP_POLICY", policy_names, &S::overlap_policy),
       choice("PENSTOCK_LOG", level_names, &S::log_level),
       text("PENSTOCK_LOG_FILE", &S::log_file, "standard error"),
       text("PENSTOCK_TRACE", &S::trace_file, "none"),

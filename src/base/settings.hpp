@@ -42,6 +42,13 @@ enum class NetworkGpuMemory {
   always      // PENSTOCK_OFI_HMEM=1: without that promise too
 };
 
+// Who moves large messages of plain MPI calls. exact: the library, where receives are as long as
+// their messages.
+enum class Overlap { off, exact };
+
+// When the library's thread pulls such a message, and the program's own calls do not.
+enum class OverlapPolicy { adaptive, always, never };
+
 struct Settings {
   std::vector<std::string> transports;  // PENSTOCK_TRANSPORT: allowed, best first; empty: all
   std::size_t eager_max = 8192;         // PENSTOCK_EAGER_MAX: largest message of the ring, bytes
@@ -83,6 +90,9 @@ struct Settings {
   // PENSTOCK_NODE_RANKS: so many ranks of a host that follow each other are one node to
   // collectives; 0: all of them.
   unsigned node_ranks = 0;
+  Overlap overlap{};                    // PENSTOCK_OVERLAP
+  std::size_t overlap_min = 65536;      // PENSTOCK_OVERLAP_MIN: bytes of a large message
+  OverlapPolicy overlap_policy{};       // PENSTOCK_OVERLAP_POLICY
   LogLevel log_level = LogLevel::warn;  // PENSTOCK_LOG
   std::string log_file;    // PENSTOCK_LOG_FILE: %h host, %p process id; empty: standard error
   std::string trace_file;  // PENSTOCK_TRACE: the same of a trace; empty: none

@@ -88,7 +88,8 @@ nlohmann::ordered_json describe_providers(const base::Settings&) {
 
 }  // namespace
 
-std::string describe(Library& library, const std::string& version) {
+std::string describe(Library& library, const std::string& version,
+                     const std::vector<std::pair<std::string, std::uint64_t>>& large_messages) {
   const group::Machine machine = group::look_at_machine();
   group::World& world = library.world();
   nlohmann::ordered_json json;
@@ -124,6 +125,9 @@ std::string describe(Library& library, const std::string& version) {
   const PairCounts::Seen pairs = library.matcher().pairs().seen();
   for (const Transports::Entry& entry : library.transports().entries())
     json["transports"].push_back(describe_transport(entry, pairs));
+  json["large_messages"] = nlohmann::ordered_json::object();
+  for (const auto& [what, count] : large_messages)  // always as long, as above
+    json["large_messages"][what] = fmt::format("{:020}", count);
   json["providers"] = describe_providers(library.settings());
   for (const auto& [name, value] : library.settings().table()) json["settings"][name] = value;
   // A setting may be any bytes.

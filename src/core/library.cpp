@@ -3,9 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <atomic>
+#include <cstring>
 #include <limits>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -74,6 +77,34 @@ void report_ready(const group::World& world) {
   if (world.rank() == 0)
     base::log::info(
         fmt::format("Penstock is ready: {} ranks, {}", world.size(), world.mpi_version()));
+}
+
+// Large messages go by one way at both of their ends. Collective; throws base::Error on all.
+void require_same_overlap(const base::Settings& settings, group::World& world) {
+  struct Mode {
+    base::Overlap overlap;
+    std::size_t least;
+    bool operator==(const Mode&) const = default;
+  };
+  const auto text = [](const Mode& mode) {
+    return mode.overlap == base::Overlap::off
+               ? std::string("PENSTOCK_OVERLAP=off")
+               : fmt::format("PENSTOCK_OVERLAP=exact with PENSTOCK_OVERLAP_MIN={}", mode.least);
+  };
+  std::array<std::uint64_t, 2> mine{static_cast<std::uint64_t>(settings.overlap),
+                                    settings.overlap_min};
+  if (settings.overlap == base::Overlap::off) mine[1] = 0;
+  const auto all = world.all_gather(std::as_bytes(std::span(mine)));
+  const auto mode_of = [&](std::size_t rank) {
+    std::array<std::uint64_t, 2> theirs{};
+    std::memcpy(theirs.data(), all[rank].data(), sizeof theirs);
+    return Mode{static_cast<base::Overlap>(theirs[0]), theirs[1]};
+  };
+  for (std::size_t rank = 1; rank < all.size(); ++rank)
+    if (mode_of(rank) != mode_of(0))
+      throw Error(ErrorKind::setting,
+                  fmt::format("rank 0 has {} and rank {} has {}: give all ranks the same",
+                              text(mode_of(0)), rank, text(mode_of(rank))));
 }
 
 void report_unknown_settings(const group::World& world) {
@@ -197,6 +228,7 @@ void Library::begin() {
     monitor_ = std::make_unique<Monitor>(settings_, *world_, *queues_,
                                          [this] { return matcher_->describe(); });
   });
+  require_same_overlap(settings_, *world_);
   world_->together([this] { cores_.share(*world_); });
   report_unknown_settings(*world_);
   report_only_core(cores_);

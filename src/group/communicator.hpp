@@ -28,6 +28,9 @@ class CommunicatorPromise {
   virtual ~CommunicatorPromise() = default;
 };
 
+// With PENSTOCK_OVERLAP=exact.
+enum class LargeMessages : std::uint8_t { undecided, ours, of_mpi };
+
 // What a request keeps of its communicator. Shared by all requests on it, and outlives the MPI
 // handle.
 struct Communicator {
@@ -42,7 +45,9 @@ struct Communicator {
   std::atomic<std::int64_t> enqueued{0};
   std::atomic<CommunicatorPromise*> promise{nullptr};  // its maker's; null: none
   std::atomic<bool> left_to_mpi{false};                // with a barrier of ours that has not ended
-  std::atomic<std::uint64_t> collectives{0};           // that have been made to be matched
+  // Whose its large messages are; the same on all members, once decided.
+  std::atomic<LargeMessages> large_messages{LargeMessages::undecided};
+  std::atomic<std::uint64_t> collectives{0};  // that have been made to be matched
   std::string name;  // "MPI_COMM_WORLD", MPI_Comm_get_name's answer, or "communicator 1a2b3c4d"
 };
 

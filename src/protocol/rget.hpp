@@ -36,38 +36,52 @@ enum class Word : std::uint8_t {
   pulled  // at the receiver, of a message; release/acquire: the message before its use
 };
 
+// One sender's ring at its receiver. `slot` counts for HEAD alone.
 template <class P>
-concept Port = requires(P port, Word word, unsigned slot, std::uint64_t value) {
-  // `slot` counts for HEAD alone.
+concept RingPort = requires(P port, Word word, unsigned slot, std::uint64_t value) {
   { port.template load<Order::acquire>(word, slot) } -> std::same_as<std::uint64_t>;
   port.template store<Order::release>(word, slot, value);
   { port.exchange(word, value) } -> std::same_as<std::uint64_t>;  // acq_rel
   port.template fence<Order::seq_cst>();
   port.fill(slot);   // sender: the line, into the slot
   port.drain(slot);  // receiver: out of the slot
-  port.pull();       // receiver: from the send buffer to the receive buffer
-  port.wake();       // sender: the receiver's thread
+  port.wake();       // the receiver's thread
   { port.slots() } -> std::convertible_to<unsigned>;
+};
+
+// One message, at either end.
+template <class P>
+concept MessagePort = requires(P port, Word word, std::uint64_t value) {
+  { port.template load<Order::acquire>(word, 0u) } -> std::same_as<std::uint64_t>;
+  port.template store<Order::release>(word, 0u, value);
+  { port.exchange(word, value) } -> std::same_as<std::uint64_t>;  // acq_rel
+  port.pull();  // from the send buffer to the receive buffer
 };
 
 // ---- The sender
 
+// Behind news for the receiver's threads; the receiver's own program rings, too.
+template <RingPort P>
+PENSTOCK_HD void ring(P& port) {
+  port.exchange(Word::rung, 1);
+  port.template fence<Order::seq_cst>();
+  if (port.template load<Order::relaxed>(Word::asleep, 0) != 0) port.wake();
+}
+
 // False: the ring has no room, and nothing has been done.
-template <Port P>
+template <RingPort P>
 PENSTOCK_HD bool announce(P& port, Number number) {
   if (port.template load<Order::acquire>(Word::taken, 0) + port.slots() < number) return false;
   const auto slot = static_cast<unsigned>(number % port.slots());
   port.fill(slot);
   port.template store<Order::release>(Word::head, slot, number);
-  port.exchange(Word::rung, 1);
-  port.template fence<Order::seq_cst>();
-  if (port.template load<Order::relaxed>(Word::asleep, 0) != 0) port.wake();
+  ring(port);
   return true;
 }
 
 // What the receiver says of the message; 0: nothing yet. What it says is never 0, and differs from
 // what it has said by this word before.
-template <Port P>
+template <MessagePort P>
 PENSTOCK_HD std::uint64_t told(P& port) {
   return port.template load<Order::acquire>(Word::fin, 0);
 }
@@ -75,7 +89,7 @@ PENSTOCK_HD std::uint64_t told(P& port) {
 // ---- The receiver
 
 // Whether there may be lines. Who is told so takes all that there are.
-template <Port P>
+template <RingPort P>
 PENSTOCK_HD bool listen(P& port) {
   if (port.template load<Order::relaxed>(Word::rung, 0) == 0) return false;
   port.exchange(Word::rung, 0);
@@ -83,7 +97,7 @@ PENSTOCK_HD bool listen(P& port) {
 }
 
 // False: that line is not in its slot.
-template <Port P>
+template <RingPort P>
 PENSTOCK_HD bool take(P& port, Number number) {
   const auto slot = static_cast<unsigned>(number % port.slots());
   if (port.template load<Order::acquire>(Word::head, slot) != number) return false;
@@ -93,7 +107,7 @@ PENSTOCK_HD bool take(P& port, Number number) {
 }
 
 // Before the thread sleeps. False: it may not, as somebody has rung.
-template <Port P>
+template <RingPort P>
 PENSTOCK_HD bool may_sleep(P& port) {
   port.template store<Order::relaxed>(Word::asleep, 0, 1);
   port.template fence<Order::seq_cst>();
@@ -101,20 +115,20 @@ PENSTOCK_HD bool may_sleep(P& port) {
 }
 
 // Whether the message is this thread's to pull. Who wins pulls at once.
-template <Port P>
+template <MessagePort P>
 PENSTOCK_HD bool claim(P& port) {
   return port.exchange(Word::claim, 1) == 0;
 }
 
 // Behind claim(). `fin`: what the sender is told.
-template <Port P>
+template <MessagePort P>
 PENSTOCK_HD void pull(P& port, std::uint64_t fin) {
   port.pull();
   port.template store<Order::release>(Word::fin, 0, fin);
   port.template store<Order::release>(Word::pulled, 0, 1);
 }
 
-template <Port P>
+template <MessagePort P>
 PENSTOCK_HD bool has_come(P& port) {
   return port.template load<Order::acquire>(Word::pulled, 0) != 0;
 }

@@ -3,6 +3,7 @@
 """check_overlap.py MPIEXEC COMMAND: penstock bench overlap has a line for each side of each size, whose figures are those of its
 samples, in every traffic. The command itself compares every byte that the messages bring."""
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -37,20 +38,26 @@ def check(line, ranks, traffic, compute):
         require(abs(gain - (messages + work - both) / min(messages, work)) < 1e-9, "another gain", line)
 
 
+def check_run(mpiexec, command, overlap, ranks, traffic, compute):
+    sides = ("mpi", "overlap", "streams") if overlap == "exact" else ("mpi", "streams")
+    run = subprocess.run([mpiexec, "-n", str(ranks), command, "bench", "overlap", "--json", "--traffic", traffic, "--compute", compute,
+                          "--sizes", "100,70000", "--window", "3", "--rounds", str(ROUNDS), "--iterations", "2", "--tests", "1"],
+                         stdout=subprocess.PIPE, text=True, env={**os.environ, "PENSTOCK_OVERLAP": overlap})
+    if run.returncode != 0:
+        sys.exit(f"{traffic} on {ranks} ranks ends with {run.returncode}")
+    lines = [json.loads(line) for line in run.stdout.splitlines()]
+    found = [(line["bytes"], line["side"]) for line in lines]
+    expected = [(size, side) for size in (100, 70000) for side in sides]
+    require(found == expected, f"expected the rows {expected}", found)
+    for line in lines:
+        check(line, ranks, traffic, compute)
+
+
 def main():
     mpiexec, command = sys.argv[1:]
-    for ranks, traffic, compute in RUNS:
-        run = subprocess.run([mpiexec, "-n", str(ranks), command, "bench", "overlap", "--json", "--traffic", traffic, "--compute", compute,
-                              "--sizes", "100,70000", "--window", "3", "--rounds", str(ROUNDS), "--iterations", "2", "--tests", "1"],
-                             stdout=subprocess.PIPE, text=True)
-        if run.returncode != 0:
-            sys.exit(f"{traffic} on {ranks} ranks ends with {run.returncode}")
-        lines = [json.loads(line) for line in run.stdout.splitlines()]
-        found = [(line["bytes"], line["side"]) for line in lines]
-        expected = [(size, side) for size in (100, 70000) for side in ("mpi", "streams")]
-        require(found == expected, f"expected the rows {expected}", found)
-        for line in lines:
-            check(line, ranks, traffic, compute)
+    for run in RUNS:
+        for overlap in ("off", "exact"):
+            check_run(mpiexec, command, overlap, *run)
 
 
 main()

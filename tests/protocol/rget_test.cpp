@@ -127,7 +127,8 @@ struct RgetPort {
     if (alive()) thread.store(place_of(word, slot), order, static_cast<Value>(value));
   }
 };
-static_assert(protocol::rget::Port<RgetPort>);
+static_assert(protocol::rget::RingPort<RgetPort>);
+static_assert(protocol::rget::MessagePort<RgetPort>);
 
 Shape shape_of(unsigned threads) {
   Shape shape;
