@@ -21,6 +21,8 @@
 #include "base/free_list.hpp"
 #include "base/log.hpp"
 #include "core/library.hpp"
+#include "core/matched_request.hpp"
+#include "core/registry.hpp"
 #include "core/transports.hpp"
 #include "datatype/copy.hpp"
 #include "device/gpu.hpp"
@@ -44,6 +46,7 @@ using overlap::Receive;
 using overlap::Send;
 
 std::atomic<bool> overlap_begun{false};
+std::atomic<int> active_persistent{0};
 
 namespace {
 
@@ -61,6 +64,7 @@ struct Requests {
     std::shared_ptr<group::Communicator> communicator;
   };
   std::unordered_map<std::uintptr_t, Probed> probed;
+  std::unordered_map<std::uintptr_t, MPI_Request> persistent;  // active ones: what stands for them
 };
 auto& requests = *new Requests;  // never destroyed: MPI may still have some
 
@@ -114,6 +118,22 @@ bool is_right_tag(int tag) {
 
 // ---- Messages of ours
 
+// `lowest`: where its lowest byte lies. Throws base::Error for what only this end can know.
+void take_layout(Message& message, void* lowest, std::shared_ptr<const group::Layout> layout) {
+  message.buffer = static_cast<std::byte*>(lowest);
+  if (!layout->contiguous() && layout->segments() == nullptr)
+    throw Error(ErrorKind::unsupported,
+                message.label() +
+                    ": its datatype has more pieces than PENSTOCK_OVERLAP=exact serves, which the "
+                    "other end does not know: leave PENSTOCK_OVERLAP off");
+  if (device::memory_kind(message.buffer) != device::MemoryKind::host)
+    throw Error(ErrorKind::unsupported,
+                message.label() +
+                    ": its buffer is in memory of a GPU, which PENSTOCK_OVERLAP=exact does not "
+                    "serve, and the other end does not know: leave PENSTOCK_OVERLAP off");
+  if (!layout->contiguous()) message.layout = std::move(layout);
+}
+
 void describe(Message& message, const MessageCall& call, const LargeMessage& large) {
   message.call = call.call;
   message.communicator = large.communicator;
@@ -124,20 +144,9 @@ void describe(Message& message, const MessageCall& call, const LargeMessage& lar
   auto layout = std::make_shared<group::MpiLayout>(call.datatype, call.count);
   if (!layout->refusal().empty())
     throw Error(ErrorKind::argument, message.label() + ": " + layout->refusal());
-  if (!layout->contiguous() && layout->segments() == nullptr)
-    throw Error(ErrorKind::unsupported,
-                message.label() +
-                    ": its datatype has more pieces than PENSTOCK_OVERLAP=exact serves, which the "
-                    "other end does not know: leave PENSTOCK_OVERLAP off");
   // Of integers, as MPI_BOTTOM may be null.
-  message.buffer =
-      reinterpret_cast<std::byte*>(reinterpret_cast<std::intptr_t>(call.buffer) + layout->lowest());
-  if (device::memory_kind(message.buffer) != device::MemoryKind::host)
-    throw Error(ErrorKind::unsupported,
-                message.label() +
-                    ": its buffer is in memory of a GPU, which PENSTOCK_OVERLAP=exact does not "
-                    "serve, and the other end does not know: leave PENSTOCK_OVERLAP off");
-  if (!layout->contiguous()) message.layout = std::move(layout);
+  const auto lowest = reinterpret_cast<std::intptr_t>(call.buffer) + layout->lowest();
+  take_layout(message, reinterpret_cast<void*>(lowest), std::move(layout));
 }
 
 // From now on the program may use its buffer.
@@ -419,27 +428,36 @@ std::optional<LargeMessage> large_message(const MessageCall& call) noexcept {
   }
 }
 
+namespace {
+
+// A buffered one is complete when it has been copied, and goes on by itself.
+void begin_send(std::unique_ptr<Send> message, SendMode mode, MPI_Request* request) {
+  if (mode == SendMode::direct)
+    return begin_requested(std::move(message), request,
+                           [](Send& each) { large_engine->send(each); });
+  take_copy(*message);
+  message->listed = true;
+  MessageRequest& made = make_request();
+  const MPI_Request mpi = made.mpi;
+  try {
+    large_engine->send(*message);
+  } catch (...) {
+    drop(made);
+    throw;
+  }
+  static_cast<void>(message.release());
+  enqueued::complete(made, enqueued::empty_status(MPI_ANY_SOURCE), nullptr);
+  *request = mpi;
+}
+
+}  // namespace
+
 int start_large_send(const MessageCall& call, const LargeMessage& large, SendMode mode,
                      MPI_Request* request) noexcept {
   return reported(*large.communicator, [&] {
     auto message = std::make_unique<Send>();
     describe(*message, call, large);
-    if (mode == SendMode::direct)
-      return begin_requested(std::move(message), request,
-                             [](Send& each) { large_engine->send(each); });
-    take_copy(*message);
-    message->listed = true;
-    MessageRequest& made = make_request();
-    const MPI_Request mpi = made.mpi;
-    try {
-      large_engine->send(*message);
-    } catch (...) {
-      drop(made);
-      throw;
-    }
-    static_cast<void>(message.release());
-    enqueued::complete(made, enqueued::empty_status(MPI_ANY_SOURCE), nullptr);
-    *request = mpi;
+    begin_send(std::move(message), mode, request);
   });
 }
 
@@ -508,12 +526,12 @@ struct Half {
 };
 
 #if PENSTOCK_HAVE_MPI_Send_c
-constexpr auto begin_send = PMPI_Isend_c;
-constexpr auto begin_receive = PMPI_Irecv_c;
+constexpr auto isend_of_mpi = PMPI_Isend_c;
+constexpr auto irecv_of_mpi = PMPI_Irecv_c;
 using BeginCount = MPI_Count;
 #else
-constexpr auto begin_send = PMPI_Isend;
-constexpr auto begin_receive = PMPI_Irecv;
+constexpr auto isend_of_mpi = PMPI_Isend;
+constexpr auto irecv_of_mpi = PMPI_Irecv;
 using BeginCount = int;
 #endif
 
@@ -554,9 +572,9 @@ void exchange(const MessageCall& send_call, const MessageCall& receive_call, boo
     large_engine->receive(receive, Caller::waiting);
   } else {
     receiving.code =
-        begin_receive(const_cast<void*>(receive_call.buffer),
-                      static_cast<BeginCount>(receive_call.count), receive_call.datatype,
-                      receive_call.peer, receive_call.tag, receive_call.comm, &receiving.mpi);
+        irecv_of_mpi(const_cast<void*>(receive_call.buffer),
+                     static_cast<BeginCount>(receive_call.count), receive_call.datatype,
+                     receive_call.peer, receive_call.tag, receive_call.comm, &receiving.mpi);
     if (receiving.code != MPI_SUCCESS) return;
   }
   if (sending.large) {
@@ -573,8 +591,8 @@ void exchange(const MessageCall& send_call, const MessageCall& receive_call, boo
     }
   } else {
     sending.code =
-        begin_send(send_call.buffer, static_cast<BeginCount>(send_call.count), send_call.datatype,
-                   send_call.peer, send_call.tag, send_call.comm, &sending.mpi);
+        isend_of_mpi(send_call.buffer, static_cast<BeginCount>(send_call.count), send_call.datatype,
+                     send_call.peer, send_call.tag, send_call.comm, &sending.mpi);
     if (sending.code != MPI_SUCCESS) return give_back(receive);
   }
   wait_for_both(sending, send, receiving, receive);
@@ -699,6 +717,9 @@ std::optional<int> receive_probed(const MessageCall& call, MPI_Message* message,
 
 std::optional<int> cancel_large(MPI_Request request) noexcept {
   const std::lock_guard lock(requests.mutex);
+  if (const auto active = requests.persistent.find(group::handle_bits(request));
+      active != requests.persistent.end())
+    request = active->second;
   const auto place = requests.open.find(group::handle_bits(request));
   if (place == requests.open.end()) return std::nullopt;
   Message& message = *place->second;
@@ -711,6 +732,117 @@ std::optional<int> cancel_large(MPI_Request request) noexcept {
     });
   large_engine->cancel(static_cast<Receive&>(message));
   return MPI_SUCCESS;
+}
+
+// ---- Persistent requests
+
+namespace {
+
+// As the call that has made the request has recorded it.
+void describe(Message& message, const core::Recording& recording) {
+  message.call = recording.call;
+  message.communicator = recording.communicator;
+  message.peer = recording.peer;
+  message.peer_world = recording.peer_world;
+  message.tag = recording.tag;
+  message.bytes = recording.bytes;
+  if (!recording.refusal.empty())
+    throw Error(ErrorKind::argument, message.label() + ": " + recording.refusal);
+  take_layout(message, recording.buffer, recording.layout);
+}
+
+bool is_large(const core::Recording& recording) {
+  const bool is_message = recording.is_send() || recording.kind == core::RequestKind::receive;
+  return is_message && recording.channel == nullptr && recording.communicator &&
+         recording.bytes >= large_engine->least_bytes() && recording.peer != core::null_rank &&
+         recording.communicator->alive.load() &&
+         served(group::handle_of(*recording.communicator)) != nullptr;
+}
+
+MPI_Request begin_recorded(const core::Recording& recording) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (recording.is_send()) {
+    auto message = std::make_unique<Send>();
+    describe(*message, recording);
+    begin_send(
+        std::move(message),
+        recording.kind == core::RequestKind::buffered_send ? SendMode::buffered : SendMode::direct,
+        &request);
+  } else {
+    auto message = std::make_unique<Receive>();
+    describe(*message, recording);
+    begin_requested(std::move(message), &request,
+                    [](Receive& each) { large_engine->receive(each, Caller::passing); });
+  }
+  return request;
+}
+
+}  // namespace
+
+std::optional<int> start_persistent(MPI_Request request) noexcept {
+  if (request == MPI_REQUEST_NULL || base::forked()) return std::nullopt;
+  const std::uintptr_t handle = group::handle_bits(request);
+  const core::MatchedRequest* const recorded = core::Registry::get().find(handle);
+  if (recorded == nullptr) return std::nullopt;
+  const core::Recording& recording = recorded->recording();
+  try {
+    if (!is_large(recording)) return std::nullopt;
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+  return reported(*recording.communicator, [&] {
+    {
+      const std::lock_guard lock(requests.mutex);
+      if (!requests.persistent.try_emplace(handle, MPI_REQUEST_NULL).second)
+        throw Error(ErrorKind::already_started,
+                    recorded->label() + " is active: complete it before the next MPI_Start");
+    }
+    try {
+      const MPI_Request stands_for_it = begin_recorded(recording);
+      const std::lock_guard lock(requests.mutex);
+      requests.persistent[handle] = stands_for_it;
+      active_persistent.fetch_add(1, std::memory_order_relaxed);
+    } catch (...) {
+      const std::lock_guard lock(requests.mutex);
+      requests.persistent.erase(handle);
+      throw;
+    }
+  });
+}
+
+void free_persistent(MPI_Request request) noexcept {
+  const std::lock_guard lock(requests.mutex);
+  const auto place = requests.persistent.find(group::handle_bits(request));
+  if (place == requests.persistent.end()) return;
+  MPI_Request stands_for_it = place->second;
+  requests.persistent.erase(place);
+  active_persistent.fetch_sub(1, std::memory_order_relaxed);
+  PMPI_Request_free(&stands_for_it);
+}
+
+void PersistentRequests::substitute(int count, MPI_Request* array) {
+  if (array == nullptr) return;
+  const std::lock_guard lock(requests.mutex);
+  for (MPI_Request* each = array; each < array + count; ++each) {
+    if (*each == MPI_REQUEST_NULL) continue;
+    const auto place = requests.persistent.find(group::handle_bits(*each));
+    if (place == requests.persistent.end()) continue;
+    places_.push_back({each, *each});
+    *each = place->second;
+  }
+}
+
+// Those that MPI has freed have ended: the program's are inactive again.
+void PersistentRequests::put_back() noexcept {
+  const std::lock_guard lock(requests.mutex);
+  for (const Place& place : places_) {
+    if (*place.at == MPI_REQUEST_NULL) {
+      requests.persistent.erase(group::handle_bits(place.persistent));
+      active_persistent.fetch_sub(1, std::memory_order_relaxed);
+    }
+    *place.at = place.persistent;
+  }
+  places_.clear();
 }
 
 }  // namespace penstock::api

@@ -84,6 +84,38 @@ std::optional<int> receive_probed(const MessageCall& call, MPI_Message* message,
 // Nothing: the request is no large message's.
 std::optional<int> cancel_large(MPI_Request request) noexcept;
 
+// ---- Persistent requests
+// Nothing: this start is MPI's.
+std::optional<int> start_persistent(MPI_Request request) noexcept;
+// Before an active one is freed.
+void free_persistent(MPI_Request request) noexcept;
+
+extern std::atomic<int> active_persistent;
+// Around a call that completes requests. MPI knows nothing of what an active one of ours stands
+// for: its place in the program's array is taken by the request of the message meanwhile.
+class PersistentRequests : private base::NoCopy {
+ public:
+  PersistentRequests(int count, MPI_Request* requests) {
+    if (active_persistent.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      substitute(count, requests);
+  }
+  ~PersistentRequests() { restore(); }
+  void restore() noexcept {
+    if (!places_.empty()) [[unlikely]]
+      put_back();
+  }
+
+ private:
+  struct Place {
+    MPI_Request* at;
+    MPI_Request persistent;
+  };
+  void substitute(int count, MPI_Request* requests);
+  void put_back() noexcept;
+
+  std::vector<Place> places_;
+};
+
 // Moves messages along, and completes the requests of those that have ended.
 void drive_overlap(overlap::Caller caller) noexcept;
 

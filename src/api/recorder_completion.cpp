@@ -21,6 +21,7 @@ using penstock::api::cancel_large;
 using penstock::api::drive;
 using penstock::api::IdupWatch;
 using penstock::api::overlaps;
+using penstock::api::PersistentRequests;
 using penstock::api::wait_driving;
 using penstock::api::wait_for;
 
@@ -78,6 +79,20 @@ int start(int count, const MPI_Request* requests, const char* instead, Start&& s
   return code;
 }
 
+// A large message's is the library's start.
+int start_one(MPI_Request* request) {
+  if (overlaps() && request != nullptr)
+    if (const auto code = penstock::api::start_persistent(*request)) return *code;
+  return PMPI_Start(request);
+}
+
+int start_several(int count, MPI_Request* requests) {
+  if (!overlaps() || requests == nullptr) return PMPI_Startall(count, requests);
+  for (int i = 0; i < count; ++i)
+    if (const int code = start_one(&requests[i]); code != MPI_SUCCESS) return code;
+  return MPI_SUCCESS;
+}
+
 void end_in_mpi(int count, const MPI_Request* requests) {
   if (!any_started.load(std::memory_order_relaxed)) return;
   for (int i = 0; i < count; ++i)
@@ -94,11 +109,12 @@ void end_in_mpi(int count, const int* indices, const MPI_Request* requests) {
 // What every call that completes requests does around MPI's own. `note_ended`: which of them it has
 // completed, by what it has told.
 template <class Complete, class NoteEnded>
-int complete(int count, const MPI_Request* requests, Complete&& complete_by_mpi,
-             NoteEnded&& note_ended) {
+int complete(int count, MPI_Request* requests, Complete&& complete_by_mpi, NoteEnded&& note_ended) {
   if (const int code = refuse_started(count, requests); code != MPI_SUCCESS) return code;
+  PersistentRequests persistent(count, requests);
   IdupWatch idup(count, requests);
   const int code = complete_by_mpi();
+  persistent.restore();
   note_ended(code == MPI_SUCCESS);
   return idup.after(code);
 }
@@ -119,12 +135,12 @@ void wait_for_the_rest(int count, MPI_Request* requests, MPI_Status* statuses) {
 
 // The message would be MPI's own, from or into a buffer that the queue uses.
 int MPI_Start(MPI_Request* request) {
-  return start(1, request, "before MPI_Start", [&] { return PMPI_Start(request); });
+  return start(1, request, "before MPI_Start", [&] { return start_one(request); });
 }
 
 int MPI_Startall(int count, MPI_Request requests[]) {
   return start(count, requests, "before MPI_Startall",
-               [&] { return PMPI_Startall(count, requests); });
+               [&] { return start_several(count, requests); });
 }
 
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {
@@ -228,6 +244,7 @@ int MPI_Testsome(int incount, MPI_Request requests[], int* outcount, int indices
 
 int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
   if (const int code = refuse_started(1, &request); code != MPI_SUCCESS) return code;
+  PersistentRequests persistent(1, &request);
   IdupWatch idup(1, &request);
   drive();
   const int code = PMPI_Request_get_status(request, flag, status);

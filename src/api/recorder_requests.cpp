@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "api/errors.hpp"
+#include "api/overlap.hpp"
 #include "api/recorder.hpp"
 #include "api/recording_guard.hpp"
 #include "base/error.hpp"
@@ -105,6 +106,8 @@ int free_request(MPI_Request* request) {
   if (base::forked()) return PMPI_Request_free(request);  // the half of the pair is the parent's
   if (request != nullptr && *request != MPI_REQUEST_NULL)
     core::free_request(group::handle_bits(*request));
+  if (active_persistent.load(std::memory_order_relaxed) != 0 && request != nullptr)
+    free_persistent(*request);
   group::MpiLayout::free_unused();
   return PMPI_Request_free(request);
 }

@@ -109,7 +109,7 @@ class RandomRounds {
   struct Awaited {
     Bytes bytes;
     const Planned* message;  // null: any
-    MPI_Status status;
+    MPI_Status status{};
   };
 
   static std::size_t below(std::mt19937_64& random, std::size_t end) { return random() % end; }
@@ -217,7 +217,7 @@ class RandomRounds {
     };
     while (pending()) {
       int index = MPI_UNDEFINED, flag = 0, some = 0;
-      MPI_Status status;
+      MPI_Status status{};
       switch (below(own_, 7)) {
         case 0:
           EXPECT_PST(MPI_Waitany(all, requests_.data(), &index, &status));
@@ -401,7 +401,7 @@ TEST(Overlap, BlockingExchanges) {
   for (int round = 0; round < 20; ++round) {
     const auto number = static_cast<unsigned>(round);
     Bytes out = content(key_of(rank(), 0, 9), number, large), in(large, std::byte{0xee});
-    MPI_Status status;
+    MPI_Status status{};
     EXPECT_PST(MPI_Sendrecv(out.data(), count_of(large), MPI_BYTE, next_rank(), 0, in.data(),
                             count_of(large), MPI_BYTE, previous_rank(), 0, MPI_COMM_WORLD,
                             &status));
@@ -462,7 +462,7 @@ TEST(Overlap, ACancelledReceiveLeavesItsMessageToTheNext) {
   EXPECT_PST(MPI_Irecv(second.data(), count_of(large), MPI_BYTE, previous_rank(), 6, MPI_COMM_WORLD,
                        &requests[1]));
   EXPECT_PST(MPI_Cancel(&requests[0]));
-  MPI_Status status;
+  MPI_Status status{};
   EXPECT_PST(MPI_Wait(&requests[0], &status));
   int cancelled = 0;
   MPI_Test_cancelled(&status, &cancelled);
@@ -492,7 +492,7 @@ TEST(Overlap, ProbesSeeBothKinds) {
   EXPECT_PST(MPI_Isend(out.data(), 12, MPI_BYTE, next_rank(), 8, MPI_COMM_WORLD, &sends[1]));
   EXPECT_PST(
       MPI_Isend(out.data(), count_of(large), MPI_BYTE, next_rank(), 9, MPI_COMM_WORLD, &sends[2]));
-  MPI_Status status;
+  MPI_Status status{};
   EXPECT_PST(MPI_Probe(previous_rank(), 8, MPI_COMM_WORLD, &status));
   expect_status(status, previous_rank(), 8, 12);
   EXPECT_PST(MPI_Probe(MPI_ANY_SOURCE, 7, MPI_COMM_WORLD, &status));
@@ -526,6 +526,76 @@ TEST(Overlap, ProbesSeeBothKinds) {
   EXPECT_PST(MPI_Waitall(3, sends, MPI_STATUSES_IGNORE));
 }
 
+TEST(Overlap, PersistentRequestsMeetOtherCalls) {
+  Bytes out(large), in(large), small_out(100), small_in(100);
+  std::array<MPI_Request, 4> requests;
+  MPI_Send_init(out.data(), count_of(large), MPI_BYTE, next_rank(), 10, MPI_COMM_WORLD,
+                &requests[0]);
+  MPI_Recv_init(in.data(), count_of(large), MPI_BYTE, previous_rank(), 10, MPI_COMM_WORLD,
+                &requests[1]);
+  MPI_Send_init(small_out.data(), 100, MPI_BYTE, next_rank(), 10, MPI_COMM_WORLD, &requests[2]);
+  MPI_Recv_init(small_in.data(), 100, MPI_BYTE, previous_rank(), 10, MPI_COMM_WORLD, &requests[3]);
+  const auto handles = requests;
+  const long before = sent_by_library();
+  for (unsigned round = 0; round < 12; ++round) {
+    fill_pattern(out.data(), large, key_of(rank(), 10, 1), round);
+    fill_pattern(small_out.data(), 100, key_of(rank(), 10, 1), 100 + round);
+    std::ranges::fill(in, std::byte{0xee});
+    EXPECT_PST(MPI_Startall(4, requests.data()));
+    std::array<MPI_Status, 4> statuses{};
+    int done = 0, index = 0;
+    switch (round % 4) {
+      case 0:
+        EXPECT_PST(MPI_Waitall(4, requests.data(), statuses.data()));
+        expect_status(statuses[1], previous_rank(), 10, large);
+        break;
+      case 1:
+        while (done == 0) EXPECT_PST(MPI_Testall(4, requests.data(), &done, statuses.data()));
+        expect_status(statuses[1], previous_rank(), 10, large);
+        break;
+      case 2:
+        for (int i = 0; i < 4; ++i)
+          EXPECT_PST(MPI_Waitany(4, requests.data(), &index, &statuses[0]));
+        EXPECT_PST(MPI_Waitany(4, requests.data(), &index, &statuses[0]));
+        EXPECT_EQ(index, MPI_UNDEFINED);
+        break;
+      default:
+        while (done == 0) EXPECT_PST(MPI_Request_get_status(requests[1], &done, &statuses[1]));
+        expect_status(statuses[1], previous_rank(), 10, large);
+        for (MPI_Request& each : requests) EXPECT_PST(MPI_Wait(&each, MPI_STATUS_IGNORE));
+    }
+    EXPECT_EQ(requests, handles);
+    expect_content(in, key_of(previous_rank(), 10, 1), round, "a persistent receive");
+    expect_content(small_in, key_of(previous_rank(), 10, 1), 100 + round, "a small one");
+  }
+  EXPECT_EQ(sent_by_library() - before, 12);
+  // Its other end is another call.
+  MPI_Request plain;
+  fill_pattern(out.data(), large, key_of(rank(), 10, 1), 50);
+  EXPECT_PST(
+      MPI_Isend(out.data(), count_of(large), MPI_BYTE, next_rank(), 10, MPI_COMM_WORLD, &plain));
+  EXPECT_PST(MPI_Start(&requests[1]));
+  EXPECT_PST(MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
+  EXPECT_PST(MPI_Wait(&plain, MPI_STATUS_IGNORE));
+  expect_content(in, key_of(previous_rank(), 10, 1), 50, "a persistent receive of MPI_Isend");
+  EXPECT_PST(MPI_Start(&requests[1]));
+  EXPECT_PST(MPI_Cancel(&requests[1]));
+  MPI_Status status{};
+  int cancelled = 0;
+  EXPECT_PST(MPI_Wait(&requests[1], &status));
+  MPI_Test_cancelled(&status, &cancelled);
+  EXPECT_EQ(cancelled, 1);
+  // An active one is freed, and its message still comes.
+  MPI_Barrier(MPI_COMM_WORLD);
+  EXPECT_PST(MPI_Start(&requests[0]));
+  for (MPI_Request& each : requests) EXPECT_PST(MPI_Request_free(&each));
+  std::ranges::fill(in, std::byte{0xee});
+  EXPECT_PST(MPI_Recv(in.data(), count_of(large), MPI_BYTE, previous_rank(), 10, MPI_COMM_WORLD,
+                      MPI_STATUS_IGNORE));
+  expect_content(in, key_of(previous_rank(), 10, 1), 50, "of a request that was freed");
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
 // ---- Promises that are broken
 
 TEST(Overlap, AReceiveOfAnotherLengthIsAnError) {
@@ -533,7 +603,7 @@ TEST(Overlap, AReceiveOfAnotherLengthIsAnError) {
   Bytes in(large + 1);
   for (const std::size_t length : {large + 1, large - 1}) {
     MPI_Request requests[2];
-    MPI_Status statuses[2];
+    MPI_Status statuses[2] = {};
     EXPECT_PST(MPI_Irecv(in.data(), count_of(length), MPI_BYTE, previous_rank(), 11, MPI_COMM_WORLD,
                          &requests[0]));
     EXPECT_PST(MPI_Isend(out.data(), count_of(large), MPI_BYTE, next_rank(), 11, MPI_COMM_WORLD,
@@ -615,7 +685,7 @@ TEST(Overlap, WrongArgumentsAreMpisErrors) {
 TEST(Overlap, NobodyIsSentNothing) {
   Bytes bytes(large);
   MPI_Request requests[2];
-  MPI_Status status;
+  MPI_Status status{};
   EXPECT_PST(MPI_Isend(bytes.data(), count_of(large), MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_WORLD,
                        &requests[0]));
   EXPECT_PST(MPI_Irecv(bytes.data(), count_of(large), MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_WORLD,
