@@ -109,6 +109,19 @@ TEST(Initialisation, ABadSettingOfOneRank) {
   if (rank() == last_rank()) unsetenv("PENSTOCK_SLOTS");
 }
 
+TEST(Initialisation, RanksWithDifferentOverlap) {
+  if (size() == 1) return;
+  if (rank() == last_rank()) setenv("PENSTOCK_OVERLAP", "exact", 1);
+  expect_no_rank_initialised(PST_ERROR_SETTING, "rank 0 has PENSTOCK_OVERLAP=off and rank");
+  setenv("PENSTOCK_OVERLAP", "exact", 1);
+  if (rank() == last_rank()) setenv("PENSTOCK_OVERLAP_MIN", "70000", 1);
+  expect_no_rank_initialised(PST_ERROR_SETTING, "exact with PENSTOCK_OVERLAP_MIN=70000");
+  unsetenv("PENSTOCK_OVERLAP_MIN");
+  setenv("PENSTOCK_OVERLAP", rank() == last_rank() ? "traced" : "off", 1);
+  expect_no_rank_initialised(PST_ERROR_SETTING, "this version has no traced mode");
+  unsetenv("PENSTOCK_OVERLAP");
+}
+
 TEST(Initialisation, ATransportThatDoesNotExist) {
   setenv("PENSTOCK_TRANSPORT", "telegraph", 1);
   EXPECT_PST_KIND(PST_Init(), PST_ERROR_SETTING);

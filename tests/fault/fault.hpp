@@ -79,6 +79,8 @@ void dead_bag_peer(const Job& job);
 void silent_bag_peer(const Job& job);
 void dead_enqueued_peer(const Job& job);
 void silent_enqueued_peer(const Job& job);
+void dead_overlap_peer(const Job& job);
+void late_overlap_peer(const Job& job);
 void dead_member(const Job& job);
 void dead_in_collective_call(const Job& job);
 void silent_member(const Job& job);

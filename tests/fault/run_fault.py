@@ -345,6 +345,16 @@ def dead_promised_peer(options, jobs):
                              "PENSTOCK_THREAD_MULTIPLE": "1"})
 
 
+def dead_overlap_peer(options, jobs):
+    dead_peer(options, jobs, "dead_overlap_peer", {"PENSTOCK_OVERLAP": "exact"})
+
+
+def late_overlap_peer(options, jobs):
+    job = run_simple(options, jobs, "late_overlap_peer", settings={"PENSTOCK_OVERLAP": "exact", "PENSTOCK_TIMEOUT": "0.3"})
+    expect(line_with(job, "PENSTOCK_TIMEOUT has passed"), "the long wait is not told of")
+    expect(line_with(job, "MPI_Send to rank 1, tag 5", "its receiver has not read it"), "the table does not name the send")
+
+
 def silent_enqueued_peer(options, jobs):
     run_simple(options, jobs, "silent_enqueued_peer", settings={"PENSTOCK_TIMEOUT": "1"})
     if not any("1 enqueued messages not triggered" in line for line in jobs[-1].lines):
@@ -372,7 +382,7 @@ def idle(options, jobs):
 CASES = {case.__name__: case for case in (
     dead_peer, dead_lane_peer, dead_parent, dead_context, dead_peer_in_match, dead_peer_at_end, dead_sender_of_wildcard, stopped_peer, fatal_handler, released_sender, released_small_sender,
     released_receiver, freed_peer, unreceived_buffered, failed_beside_receive, failed_beside_send, match_time_out, report, own_signal_handler, killed_job, small_memory, no_memory,
-    dead_window_peer, silent_window_peer, stopped_window_peer, dead_channel_peer, silent_channel_peer, dead_bag_peer, silent_bag_peer, dead_enqueued_peer, dead_promised_peer, silent_enqueued_peer, dead_member, dead_in_collective_call, silent_member, idle)}
+    dead_window_peer, silent_window_peer, stopped_window_peer, dead_channel_peer, silent_channel_peer, dead_bag_peer, silent_bag_peer, dead_enqueued_peer, dead_promised_peer, dead_overlap_peer, late_overlap_peer, silent_enqueued_peer, dead_member, dead_in_collective_call, silent_member, idle)}
 
 
 def main():

@@ -33,6 +33,8 @@ std::map<std::string, Scenario> scenarios() {
           {"dead_bag_peer", {dead_bag_peer}},
           {"silent_bag_peer", {silent_bag_peer}},
           {"dead_enqueued_peer", {dead_enqueued_peer}},
+          {"dead_overlap_peer", {dead_overlap_peer}},
+          {"late_overlap_peer", {late_overlap_peer}},
           {"silent_enqueued_peer", {silent_enqueued_peer}},
           {"dead_member", {dead_member}},
           {"dead_in_collective_call", {dead_in_collective_call}},

@@ -64,6 +64,9 @@ TEST_F(SettingsTest, UnsetAndEmptyVariablesGiveTheDefaults) {
     EXPECT_FALSE(settings.gpu_aware_mpi);
     EXPECT_EQ(settings.tuning_file, "");
     EXPECT_EQ(settings.collective_groups, 4u);
+    EXPECT_EQ(settings.overlap, Overlap::off);
+    EXPECT_EQ(settings.overlap_min, 65536u);
+    EXPECT_EQ(settings.overlap_policy, OverlapPolicy::adaptive);
     EXPECT_EQ(settings.log_level, LogLevel::warn);
     EXPECT_EQ(settings.log_file, "");
     EXPECT_EQ(settings.trace_file, "");
@@ -92,6 +95,9 @@ TEST_F(SettingsTest, ValidValuesAreTaken) {
   set("PENSTOCK_GPU_AWARE_MPI", "1");
   set("PENSTOCK_TUNE", "tune.json");
   set("PENSTOCK_COLL_GROUPS", "2");
+  set("PENSTOCK_OVERLAP", "exact");
+  set("PENSTOCK_OVERLAP_MIN", "1000");
+  set("PENSTOCK_OVERLAP_POLICY", "never");
   set("PENSTOCK_LOG", "debug");
   set("PENSTOCK_LOG_FILE", "log.%p");
   const Settings settings = Settings::from_environment();
@@ -114,6 +120,9 @@ TEST_F(SettingsTest, ValidValuesAreTaken) {
   EXPECT_TRUE(settings.gpu_aware_mpi);
   EXPECT_EQ(settings.tuning_file, "tune.json");
   EXPECT_EQ(settings.collective_groups, 2u);
+  EXPECT_EQ(settings.overlap, Overlap::exact);
+  EXPECT_EQ(settings.overlap_min, 1000u);
+  EXPECT_EQ(settings.overlap_policy, OverlapPolicy::never);
   EXPECT_EQ(settings.log_level, LogLevel::debug);
   EXPECT_EQ(settings.log_file, "log.%p");
 }
@@ -162,6 +171,13 @@ TEST_F(SettingsTest, InvalidValuesAreRefusedWithTheValidOnes) {
     EXPECT_NE(refusal("PENSTOCK_LOG", value).find("off, error, warn, info, debug"),
               std::string::npos);
   }
+  for (const char* value : {"on", "EXACT", "1"}) {
+    EXPECT_NE(refusal("PENSTOCK_OVERLAP", value).find("give one of off, exact"), std::string::npos);
+  }
+  EXPECT_NE(refusal("PENSTOCK_OVERLAP", "traced").find("no traced mode"), std::string::npos);
+  EXPECT_NE(refusal("PENSTOCK_OVERLAP_MIN", "0").find("from 1"), std::string::npos);
+  EXPECT_NE(refusal("PENSTOCK_OVERLAP_POLICY", "naive").find("adaptive, always, never"),
+            std::string::npos);
   for (const char* value : {"automatic", "VALUE", "spin", "1"}) {
     EXPECT_NE(refusal("PENSTOCK_CUDA_WAIT", value).find("auto, kernel, value"), std::string::npos);
   }
