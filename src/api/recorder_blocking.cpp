@@ -70,6 +70,11 @@ int receive(const char* call, void* buf, Count count, MPI_Datatype datatype, int
     const MessageCall named{call, buf, count, datatype, source, tag, comm};
     if (const auto large = large_message(named))
       return penstock::api::large_receive(named, *large, status);
+    if (source != MPI_PROC_NULL) {
+      MPI_Request request = MPI_REQUEST_NULL;
+      const int code = begin(buf, count, datatype, source, tag, comm, &request);
+      return code == MPI_SUCCESS ? penstock::api::receive_small(named, request, status) : code;
+    }
   }
   return receive_driven<block, begin>(source == MPI_PROC_NULL, status, buf, count, datatype, source,
                                       tag, comm);

@@ -56,8 +56,9 @@ def check_run(mpiexec, command, overlap, ranks, traffic, compute):
 def main():
     mpiexec, command = sys.argv[1:]
     for run in RUNS:
-        for overlap in ("off", "exact"):
-            check_run(mpiexec, command, overlap, *run)
+        check_run(mpiexec, command, "off", *run)
+    for run in RUNS[:3:2]:
+        check_run(mpiexec, command, "exact", *run)
 
 
 main()

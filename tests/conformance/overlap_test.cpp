@@ -13,6 +13,7 @@
 #include <numeric>
 #include <random>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -298,7 +299,7 @@ class RandomRounds {
 TEST(Overlap, RandomPrograms) {
   const long before = sent_by_library();
   ASSERT_GE(before, 0) << "run it with PENSTOCK_OVERLAP=exact";
-  const int programs = long_run() ? 400 : 25;
+  const int programs = long_run() ? 400 : 15;
   for (int i = 0; i < programs; ++i) {
     RandomRounds rounds(seed() + static_cast<unsigned>(i));
     for (int round = 0; round < 4; ++round) rounds.run();
@@ -309,7 +310,7 @@ TEST(Overlap, RandomPrograms) {
 }
 
 TEST(Overlap, DatatypesWithGaps) {
-  const int messages = long_run() ? 300 : 20;
+  const int messages = long_run() ? 300 : 8;
   for (int i = 0; i < messages; ++i) {
     RandomDatatypes random(seed() * 1000 + static_cast<unsigned>(i));
     const Signature signature = random.signature(6);
@@ -452,6 +453,29 @@ TEST(Overlap, ASynchronousSendEndsNoEarlierThanItsReceiveBegins) {
                       MPI_STATUS_IGNORE));
   EXPECT_PST(MPI_Wait(&request, MPI_STATUS_IGNORE));
   expect_content(in, key_of(previous_rank(), 5, 2), 1, "MPI_Issend");
+}
+
+TEST(Overlap, SeveralThreadsAtOnce) {
+  int level = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&level);
+  if (level != MPI_THREAD_MULTIPLE) GTEST_SKIP() << "needs MPI_THREAD_MULTIPLE";
+  std::vector<std::thread> threads;
+  for (int tag = 20; tag < 24; ++tag)
+    threads.emplace_back([tag] {
+      for (unsigned round = 0; round < 50; ++round) {
+        const std::size_t bytes = round % 3 == 0 ? 100 : large + round;
+        const Bytes out = content(key_of(rank(), tag, 3), round, bytes);
+        Bytes in(bytes, std::byte{0xee});
+        MPI_Request requests[2];
+        EXPECT_PST(MPI_Irecv(in.data(), count_of(bytes), MPI_BYTE, previous_rank(), tag,
+                             MPI_COMM_WORLD, &requests[0]));
+        EXPECT_PST(MPI_Isend(out.data(), count_of(bytes), MPI_BYTE, next_rank(), tag,
+                             MPI_COMM_WORLD, &requests[1]));
+        EXPECT_PST(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+        expect_content(in, key_of(previous_rank(), tag, 3), round, "thread " + std::to_string(tag));
+      }
+    });
+  for (std::thread& each : threads) each.join();
 }
 
 TEST(Overlap, ACancelledReceiveLeavesItsMessageToTheNext) {
@@ -631,6 +655,23 @@ TEST(Overlap, ALargeReceiveOfASmallMessageIsAnErrorAndNoHang) {
   EXPECT_PST(
       MPI_Recv(in.data(), 100, MPI_BYTE, previous_rank(), 12, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
   EXPECT_PST(MPI_Wait(&send, MPI_STATUS_IGNORE));
+}
+
+TEST(Overlap, ASmallReceiveOfALargeMessageIsAnErrorAndNoHang) {
+  const Bytes out = content(1, 1, large);
+  Bytes in(large);
+  MPI_Request send;
+  EXPECT_PST(
+      MPI_Isend(out.data(), count_of(large), MPI_BYTE, next_rank(), 15, MPI_COMM_WORLD, &send));
+  EXPECT_PST_KIND(MPI_Recv(in.data(), 100, MPI_BYTE, previous_rank(), MPI_ANY_TAG, MPI_COMM_WORLD,
+                           MPI_STATUS_IGNORE),
+                  PST_ERROR_ASSERTION);
+  EXPECT_NE(last_error().find("has a message of 5000 bytes with tag 15"), std::string::npos)
+      << last_error();
+  EXPECT_PST(MPI_Recv(in.data(), count_of(large), MPI_BYTE, previous_rank(), 15, MPI_COMM_WORLD,
+                      MPI_STATUS_IGNORE));
+  EXPECT_PST(MPI_Wait(&send, MPI_STATUS_IGNORE));
+  expect_content(in, 1, 1, "by a receive as long");
 }
 
 // As from a language whose calls reach MPI past the library.
