@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Probes, which look for large messages and for MPI's, what they find, and cancelled receives.
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <optional>
+#include <string>
+
+#include "api/overlap_messages.hpp"
+#include "api/recorder_driving.hpp"
+#include "base/forked.hpp"
+
+namespace penstock::api {
+
+namespace large {
+namespace {
+
+// A large message has been announced that the receive would take if both were MPI's, and MPI, which
+// has been asked, has none from before it: so the receive is shorter. Nothing: it is not so.
+std::optional<Error> doubt_small(const MessageCall& call) {
+  const auto communicator = served(call.comm);
+  if (!communicator) return std::nullopt;
+  const auto large = engine->probe(key_of(*communicator, call.peer, call.tag), false);
+  if (!large) return std::nullopt;
+  return Error(
+      ErrorKind::assertion,
+      fmt::format(
+          "{} of {} elements on {} waits, and rank {} has a message of {} bytes with tag {} "
+          "for it: PENSTOCK_OVERLAP=exact is the promise that receives are as long as "
+          "their messages; give the receive that length, or leave PENSTOCK_OVERLAP off",
+          call.call, call.count, communicator->name, large->announced.source,
+          large->announced.bytes, large->announced.tag));
+}
+
+// False: it has come after all.
+bool cancel_small(MPI_Request& request, MPI_Status* status) noexcept {
+  MPI_Status ended{};
+  int cancelled = 0;
+  PMPI_Cancel(&request);
+  PMPI_Wait(&request, &ended);
+  PMPI_Test_cancelled(&ended, &cancelled);
+  if (cancelled == 0) give_status(status, ended);
+  return cancelled != 0;
+}
+
+}  // namespace
+
+}  // namespace large
+
+int receive_small(const MessageCall& call, MPI_Request request, MPI_Status* status) noexcept {
+  constexpr int looks_at_once = 100;
+  auto doubtful_from = std::chrono::steady_clock::now() + large::before_doubt;
+  for (;;) {
+    int done = 0;
+    for (int i = 0; i < looks_at_once && done == 0; ++i)
+      if (const int code = PMPI_Test(&request, &done, status); code != MPI_SUCCESS) return code;
+    if (done != 0) return MPI_SUCCESS;
+    drive(overlap::Caller::waiting);
+    sched_yield();
+    const auto now = std::chrono::steady_clock::now();
+    if (now < doubtful_from) continue;
+    doubtful_from = now + large::before_doubt;
+    try {
+      const auto error = large::doubt_small(call);
+      if (!error) continue;
+      if (!large::cancel_small(request, status)) return MPI_SUCCESS;
+      return large::reported(*large::served(call.comm), [&] { throw *error; });
+    } catch (const std::exception&) {  // there is no memory for the doubt
+    }
+  }
+}
+
+bool probes_both(MPI_Comm comm) noexcept {
+  try {
+    return !base::forked() && large::served(comm) != nullptr;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+int probe_both(int source, int tag, MPI_Comm comm, int* found, MPI_Message* message,
+               MPI_Status* status) noexcept {
+  drive(overlap::Caller::passing);
+  int of_mpi = 0;
+  MPI_Status theirs{};
+  if (source == MPI_PROC_NULL)
+    return message != nullptr ? PMPI_Improbe(source, tag, comm, found, message, status)
+                              : PMPI_Iprobe(source, tag, comm, found, status);
+  if (const int code = PMPI_Iprobe(source, tag, comm, &of_mpi, &theirs); code != MPI_SUCCESS)
+    return code;
+  std::shared_ptr<group::Communicator> communicator;
+  try {
+    communicator = large::served(comm);
+  } catch (const std::exception&) {
+    return MPI_ERR_OTHER;
+  }
+  return large::reported(*communicator, [&] {
+    const core::Envelope key = large::key_of(*communicator, source, tag);
+    *found = 0;
+    const auto ours = large::engine->probe(key, false);
+    if (!ours && of_mpi == 0) return;
+    if (ours && of_mpi != 0 && theirs.MPI_SOURCE == ours->announced.source &&
+        theirs.MPI_TAG == ours->announced.tag)
+      throw base::Error(
+          base::ErrorKind::assertion,
+          fmt::format("a probe finds a large and a small message of rank {} with tag {} on "
+                      "{}: which is the earlier one nobody knows with "
+                      "PENSTOCK_OVERLAP=exact; give them different tags, or leave it off",
+                      theirs.MPI_SOURCE, theirs.MPI_TAG, communicator->name));
+    if (!ours) {
+      const int code = message != nullptr ? PMPI_Improbe(source, tag, comm, found, message, status)
+                                          : PMPI_Iprobe(source, tag, comm, found, status);
+      static_cast<void>(code);  // it has found it before
+      return;
+    }
+    overlap::Arrival arrival = *ours;
+    if (message != nullptr) {
+      enqueued::MessageRequest& handle = large::make_request();
+      const auto taken = large::engine->probe(
+          {communicator->id, ours->announced.source, ours->announced.tag}, true);
+      if (!taken) return large::drop(handle);  // another thread has
+      arrival = *taken;
+      const std::lock_guard lock(large::requests.mutex);
+      const std::uintptr_t bits = group::handle_bits(handle.mpi);
+      large::requests.probed.insert_or_assign(
+          bits, large::Requests::Probed{arrival, &handle, communicator});
+      *message = group::handle_of<MPI_Message>(bits);
+    }
+    *found = 1;
+    MPI_Status seen{};
+    large::set_count(seen, arrival.announced.bytes, false);
+    seen.MPI_SOURCE = arrival.announced.source;
+    seen.MPI_TAG = arrival.announced.tag;
+    large::give_status(status, seen);
+  });
+}
+
+std::optional<int> receive_probed(const MessageCall& call, MPI_Message* message,
+                                  MPI_Request* request, MPI_Status* status) noexcept {
+  std::unique_lock lock(large::requests.mutex);
+  const auto place = large::requests.probed.find(group::handle_bits(*message));
+  if (place == large::requests.probed.end()) return std::nullopt;
+  const large::Requests::Probed probed = place->second;
+  large::requests.probed.erase(place);
+  lock.unlock();
+  large::drop(*probed.request);
+  *message = MPI_MESSAGE_NULL;
+  MPI_Count size = 0;
+  PMPI_Type_size_x(call.datatype, &size);
+  MessageCall named = call;
+  named.peer = probed.arrival.announced.source;
+  named.tag = probed.arrival.announced.tag;
+  const LargeMessage large{probed.communicator, probed.arrival.sender,
+                           static_cast<std::size_t>(size * call.count)};
+  return large::reported(*probed.communicator, [&] {
+    if (request == nullptr) {
+      overlap::Receive receive;
+      large::describe(receive, named, large);
+      large::engine->receive(receive, probed.arrival, overlap::Caller::waiting);
+      return large::wait_for_result(receive, status);
+    }
+    auto receive = std::make_unique<overlap::Receive>();
+    large::describe(*receive, named, large);
+    large::begin_requested(std::move(receive), request, [&](overlap::Receive& each) {
+      large::engine->receive(each, probed.arrival, overlap::Caller::passing);
+    });
+  });
+}
+
+std::optional<int> cancel_large(MPI_Request request) noexcept {
+  std::unique_lock lock(large::requests.mutex);
+  if (const auto active = large::requests.persistent.find(group::handle_bits(request));
+      active != large::requests.persistent.end())
+    request = active->second;
+  const auto place = large::requests.open.find(group::handle_bits(request));
+  if (place == large::requests.open.end()) return std::nullopt;
+  overlap::Message& message = *place->second;
+  if (message.sends) {
+    const auto communicator = message.communicator;
+    const std::string label = message.label();
+    lock.unlock();  // an error handler may call MPI
+    return large::reported(*communicator, [&] {
+      throw base::Error(base::ErrorKind::unsupported,
+                        label +
+                            ": with PENSTOCK_OVERLAP=exact a large send cannot be cancelled: "
+                            "complete it with MPI_Wait");
+    });
+  }
+  large::engine->cancel(static_cast<overlap::Receive&>(message));
+  return MPI_SUCCESS;
+}
+
+}  // namespace penstock::api
