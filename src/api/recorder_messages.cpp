@@ -54,6 +54,7 @@ int imrecv(const char* call, void* buf, Count count, MPI_Datatype datatype, MPI_
   return mpi(buf, count, datatype, message, request);
 }
 
+#if PENSTOCK_HAVE_MPI_Isendrecv
 // Nothing: neither of the two is large.
 std::optional<int> refused(const MessageCall& send, const MessageCall& receive) {
   if (!overlaps()) return std::nullopt;
@@ -62,6 +63,7 @@ std::optional<int> refused(const MessageCall& send, const MessageCall& receive) 
     return penstock::api::refuse_large(receive, *large);
   return std::nullopt;
 }
+#endif
 
 }  // namespace
 

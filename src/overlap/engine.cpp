@@ -32,7 +32,7 @@ constexpr std::chrono::milliseconds grace{1};
 // that, and senders need not wake it, which would cost them and who computes here. After this time
 // without news it sleeps.
 constexpr std::chrono::milliseconds attentive{100};
-constexpr std::chrono::microseconds first_look{20};
+constexpr std::chrono::microseconds first_look{5};
 // How often the thread looks whether a full ring has room: nobody tells it.
 constexpr std::chrono::microseconds until_room{200};
 
@@ -456,7 +456,7 @@ Receive* Engine::claim_for(Caller caller) noexcept {
 bool Engine::left_to(Caller caller, Receive& message) noexcept {
   if (caller == Caller::waiting) return false;
   if (caller == Caller::passing)
-    return policy_ != base::OverlapPolicy::never && !message.left_to_program;
+    return core_is_free_ && !message.left_to_program;
   if (policy_ == base::OverlapPolicy::always) return false;
   if (Clock::now() - message.matched_at >= grace) return false;
   if (policy_ == base::OverlapPolicy::adaptive && look_for_core()) return false;
