@@ -181,7 +181,7 @@ std::optional<Error> WordPlan::misuse(Verb verb, const Call& call) const noexcep
 
 // A unit that is held is here, too.
 bool WordPlan::test(Units units) {
-  if (const Error* const given_up = failure()) throw Error(*given_up);
+  if (const Error* const why = failure()) throw Error(*why);
   Port port = this->port();
   std::uint32_t unit = units.first;
   const std::uint32_t end = units.first + units.count;
