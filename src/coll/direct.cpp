@@ -8,8 +8,6 @@
 
 #include "coll/selection.hpp"
 #include "device/gpu.hpp"
-#include "peer/memory.hpp"
-#include "peer/peer.hpp"
 
 namespace penstock::coll {
 
@@ -106,20 +104,23 @@ bool has_place(const Arguments& arguments) {
   return memory.input != nullptr || memory.output != nullptr || !device::gpus_in_use();
 }
 
-DirectForm form_of(const GroupMessage& message, const core::Transports& transports) {
-  const auto shared = [&](const std::byte* address, std::size_t bytes) {
-    return bytes == 0 || transports.peer().memory().contains(address, bytes);
-  };
-  DirectForm form;
-  form.in_shared_memory =
-      message.gpu < 0 &&
-      std::all_of(message.blocks.begin(), message.blocks.end(), [&](const GroupBlock& block) {
-        return shared(block.from, block.bytes_to) && shared(block.to, block.bytes_from);
-      });
+// All that a member stores, or all that comes to it.
+std::size_t exchanged(const GroupMessage& message) {
+  std::size_t stored = 0, taken = 0;
+  for (std::size_t member = 0; member < message.blocks.size(); ++member) {
+    if (member == message.me) continue;
+    stored += message.blocks[member].bytes_to;
+    taken += message.blocks[member].bytes_from;
+  }
+  return std::max(stored, taken);
+}
+
+bool is_fastest(const GroupMessage& message, const core::Transports& transports) {
+  if (message.way != GroupWay::slots) return false;
   for (const core::Transports::Entry& entry : transports.entries())
-    form.in_lines = form.in_lines ||
-                    (entry.allowed && message.gpu >= 0 && entry.transport->goes_in_lines(message));
-  return form;
+    if (entry.allowed && entry.transport->can_serve_group(message).yes)
+      return exchanged(message) <= entry.transport->fastest_directly(message);
+  return false;
 }
 
 }  // namespace
@@ -160,8 +161,7 @@ DirectOffer::DirectOffer(const Arguments& arguments, const core::Transports& tra
     : members_(arguments.members.size()), name_(name_to_offer(arguments)) {
   if (!arguments.refusal.empty() || name_.empty()) return;
   const GroupMessage message = message_of(arguments, name_);
-  is_fastest_ =
-      message.way == GroupWay::slots && direct_is_fastest(message, form_of(message, transports));
+  is_fastest_ = is_fastest(message, transports);
   if (arguments.algorithm.empty() && arguments.tuned_direct.empty() && !is_fastest_) {
     why_not_ = "it is not offered, as others are expected to be faster";
     return;

@@ -156,29 +156,4 @@ std::string describe(const Selection& selection, const Situation& situation) {
       selection.because, also, not_these);
 }
 
-namespace {
-
-// All that a member stores, or all that comes to it, up to which the direct exchange of two ranks
-// is the fastest (docs/results/collectives.md); with more, others send less or hold less memory.
-// Through slots all is copied twice: messages in shared memory are copied once, and so are those
-// between GPUs that are not combined on their way.
-std::size_t most_directly(const transport::GroupMessage& message, DirectForm form) {
-  if (message.memory == transport::MemoryKind::host)
-    return form.in_shared_memory ? 4 * KiB : 16 * KiB;
-  if (!form.in_lines) return 256 * KiB;
-  return message.combination ? 16 * MiB : 1 * MiB;
-}
-
-}  // namespace
-
-bool direct_is_fastest(const transport::GroupMessage& message, DirectForm form) {
-  std::size_t stored = 0, taken = 0;
-  for (std::size_t member = 0; member < message.blocks.size(); ++member) {
-    if (member == message.me) continue;
-    stored += message.blocks[member].bytes_to;
-    taken += message.blocks[member].bytes_from;
-  }
-  return std::max(stored, taken) <= most_directly(message, form);
-}
-
 }  // namespace penstock::coll

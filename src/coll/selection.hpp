@@ -7,7 +7,6 @@
 
 #include "base/verdict.hpp"
 #include "coll/algorithms.hpp"
-#include "transport/group.hpp"
 
 namespace penstock::coll {
 
@@ -33,13 +32,5 @@ Selection select(const Situation& situation, std::string_view forced, std::strin
 
 // For the log: what was selected and why, what would serve as well, and why not the rest.
 std::string describe(const Selection& selection, const Situation& situation);
-
-// What decides how fast a direct exchange is.
-struct DirectForm {
-  bool in_shared_memory = false;  // what it sends and receives, where others of the host read it
-  bool in_lines = false;          // between GPUs
-};
-// Whether the direct exchange is expected to be faster than all algorithms.
-bool direct_is_fastest(const transport::GroupMessage& message, DirectForm form);
 
 }  // namespace penstock::coll

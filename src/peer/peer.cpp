@@ -109,6 +109,19 @@ transport::Verdict Peer::can_serve_group(const transport::GroupMessage& ours) co
   return ours.way == transport::GroupWay::slots ? can_rally(ours) : can_deliver(*this, ours);
 }
 
+// Through slots all is copied twice, and messages between buffers in shared memory once
+// (docs/results/collectives.md).
+std::size_t Peer::fastest_directly(const transport::GroupMessage& ours) const {
+  const auto lies_shared = [&](const std::byte* address, std::size_t bytes) {
+    return bytes == 0 || memory_->contains(address, bytes);
+  };
+  const bool shared =
+      std::all_of(ours.blocks.begin(), ours.blocks.end(), [&](const transport::GroupBlock& block) {
+        return lies_shared(block.from, block.bytes_to) && lies_shared(block.to, block.bytes_from);
+      });
+  return shared ? 4 << 10 : 16 << 10;
+}
+
 std::unique_ptr<transport::GroupOffer> Peer::open_group(const transport::GroupMessage& ours) {
   retired_.sweep();
   if (ours.way == transport::GroupWay::slots) return std::make_unique<RallyOffer>(*this, ours);

@@ -53,6 +53,7 @@ class Peer final : public transport::Transport {
                                                       int peer) override;
 
   transport::Verdict can_serve_group(const transport::GroupMessage& ours) const override;
+  std::size_t fastest_directly(const transport::GroupMessage& ours) const override;
   std::unique_ptr<transport::GroupOffer> open_group(const transport::GroupMessage& ours) override;
 
   transport::Verdict can_share(const void* memory, std::size_t bytes) const override;

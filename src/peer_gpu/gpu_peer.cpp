@@ -64,7 +64,7 @@ class GpuPeer final : public transport::Transport {
   std::unique_ptr<transport::WindowOffer> open_window(const transport::WindowMemory& ours,
                                                       int peer) override;
   transport::Verdict can_serve_group(const transport::GroupMessage& ours) const override;
-  bool goes_in_lines(const transport::GroupMessage& ours) const override;
+  std::size_t fastest_directly(const transport::GroupMessage& ours) const override;
   transport::Verdict can_connect_group(
       std::span<const transport::WireRecord> records) const override;
   std::unique_ptr<transport::GroupOffer> open_group(const transport::GroupMessage& ours) override;
@@ -263,9 +263,16 @@ transport::Verdict GpuPeer::can_serve_group(const transport::GroupMessage& ours)
   return can_rally(ours);
 }
 
+// Of two members on H100 and H200 (docs/results/collectives.md); with more, others send less or
+// hold less memory. What is not combined on its way is copied once by messages, and twice by slots.
 // Whether the other member is on a GPU that this process sees is not known yet.
-bool GpuPeer::goes_in_lines(const transport::GroupMessage& ours) const {
-  return can_rally_in_lines(ours) && halves_.devices().sees_whole_lines(ours.gpu);
+std::size_t GpuPeer::fastest_directly(const transport::GroupMessage& ours) const {
+  constexpr std::size_t in_cells = 256 << 10, moved_in_lines = 1 << 20,
+                        combined_in_lines = 16 << 20;
+  if (!can_rally_in_lines(ours) || halves_.settings().cuda_wide_lines > in_cells ||
+      !halves_.devices().sees_whole_lines(ours.gpu))
+    return in_cells;
+  return ours.combination ? combined_in_lines : moved_in_lines;
 }
 
 transport::Verdict GpuPeer::can_connect_group(

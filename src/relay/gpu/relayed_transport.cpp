@@ -107,6 +107,9 @@ class Relayed final : public transport::Transport {
   transport::Verdict can_serve_group(const transport::GroupMessage& ours) const override {
     return host_->can_serve_group(ours);
   }
+  std::size_t fastest_directly(const transport::GroupMessage& ours) const override {
+    return host_->fastest_directly(ours);
+  }
   transport::Verdict can_connect_group(
       std::span<const transport::WireRecord> records) const override {
     return host_->can_connect_group(records);

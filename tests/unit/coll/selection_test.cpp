@@ -99,28 +99,6 @@ TEST(Selection, TheRuleExchangesDirectlyWhereAllExpectToGain) {
   EXPECT_EQ(name_of(select(situation, "", "direct")), "directly");
 }
 
-TEST(Selection, DirectIsExpectedToBeFastestAsFarAsOneCopyMoreCostsLess) {
-  transport::GroupMessage message;
-  message.members = {0, 1};
-  const auto is_fastest = [&](std::size_t bytes, DirectForm form) {
-    message.blocks = {{nullptr, bytes, nullptr, bytes}, {nullptr, bytes, nullptr, bytes}};
-    return direct_is_fastest(message, form);
-  };
-  const auto ends_at = [&](std::size_t bytes, DirectForm form) {
-    return is_fastest(bytes, form) && !is_fastest(bytes + 1, form);
-  };
-  constexpr DirectForm in_slots{}, in_shared_memory{.in_shared_memory = true},
-      in_lines{.in_lines = true};
-  EXPECT_TRUE(ends_at(4 << 10, in_shared_memory));
-  EXPECT_TRUE(ends_at(16 << 10, in_slots));
-  message.memory = transport::MemoryKind::cuda;
-  EXPECT_TRUE(ends_at(256 << 10, in_slots));
-  EXPECT_TRUE(ends_at(1 << 20, in_lines));
-  message.combination.emplace();
-  EXPECT_TRUE(ends_at(256 << 10, in_slots));
-  EXPECT_TRUE(ends_at(16 << 20, in_lines));
-}
-
 TEST(Selection, ManyBytesAreCombinedInTwoShots) {
   const auto name = [](int nodes, int node_ranks, std::size_t bytes) {
     Situation situation{.collective = CollectiveKind::allreduce,

@@ -51,6 +51,21 @@ class RallyOfTwo : public ::testing::Test {
   Member a_{(*ends_)[0], 0, 0, nullptr, nullptr}, b_{(*ends_)[1], 0, 0, nullptr, nullptr};
 };
 
+// From one buffer in shared memory to another messages are copied once.
+TEST_F(RallyOfTwo, IsExpectedToBeFastestAsFarAsOneCopyMoreCostsLess) {
+  Peer& peer = *a_.end.transport;
+  transport::GroupMessage message = a_.message();
+  EXPECT_EQ(peer.fastest_directly(message), 16u << 10);
+  auto* const shared = static_cast<std::byte*>(peer.memory().allocate(16));
+  message.blocks.assign(2, {shared, 8, shared + 8, 8});
+  EXPECT_EQ(peer.fastest_directly(message), 4u << 10);
+  message.blocks.front() = {};
+  EXPECT_EQ(peer.fastest_directly(message), 4u << 10) << "nothing lies anywhere";
+  message.blocks.front() = a_.message().blocks.front();
+  EXPECT_EQ(peer.fastest_directly(message), 16u << 10);
+  peer.memory().free(shared);
+}
+
 TEST_F(RallyOfTwo, EachEpochAddsUp) {
   for (std::uint64_t epoch = 1; epoch <= 50; ++epoch) {
     a_.in = epoch;
