@@ -207,11 +207,16 @@ void WordPlan::tell_given_up() noexcept {
   segment::close(port);
 }
 
-// The source of a put is read by the put and put_wait that name it alone.
+// The source of a put is read by the put and put_wait that name it alone. Of several streams that
+// wait here at once one looks how long that lasts.
 bool WordPlan::untouched(const Call&) noexcept {
   if (sends()) return true;
   Port port = this->port();
-  return segment::is_untouched(port) || units_->lasting_copy().is_left_to_peer(label());
+  if (segment::is_untouched(port)) return true;
+  if (asks_.test_and_set(std::memory_order_acquire)) return false;
+  const bool left = units_->lasting_copy().is_left_to_peer(label());
+  asks_.clear(std::memory_order_release);
+  return left;
 }
 
 bool WordPlan::close_units() noexcept {

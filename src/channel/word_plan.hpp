@@ -62,6 +62,7 @@ class WordPlan final : public ChannelPlan {
   std::unique_ptr<peer::Units> units_;
   std::vector<PutUnit> puts_;    // of a sender
   std::vector<TakeUnit> takes_;  // of a receiver
+  std::atomic_flag asks_;
   bool closed_ = false;
 };
 

@@ -12,7 +12,7 @@
 
 namespace penstock::peer {
 
-inline constexpr std::uint64_t handshake_version = 0x70656e73746f0006;
+inline constexpr std::uint64_t handshake_version = 0x70656e73746f0007;
 
 struct AddressRecord {
   std::uint64_t version = handshake_version;

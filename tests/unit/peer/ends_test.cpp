@@ -181,6 +181,34 @@ TEST(PeerEnds, NothingIsCopiedIntoTheSuccessorOfADeadProcess) {
   EXPECT_EQ(to, std::vector<std::byte>(5000, std::byte{2}));
 }
 
+// The sender may be in the middle of its copy when the wait is released.
+TEST(PeerEnds, L21NothingComesIntoTheBufferBehindAReleasedWait) {
+  constexpr std::size_t bytes = std::size_t{8} << 20;
+  const auto ends = introduce(settings_of(0));
+  End& a = (*ends)[0];
+  for (int round = 0; round < 8; ++round) {
+    std::vector<std::byte> from(bytes, std::byte{1}), to(bytes);
+    RecordingSink sink;
+    Matched pair = match(a, (*ends)[1], from.data(), bytes, to.data(), bytes);
+    const auto stream = make_stream();
+    pair.receive->start(*stream, sink);
+    pair.receive->wait(*stream, sink);
+    RecordingSink senders;
+    const auto sending = make_stream();
+    sink.when_blocked([&](transport::Waiter& plan) {
+      pair.send->start(*sending, senders);
+      pair.send->wait(*sending, senders);
+      plan.cancel_wait(Error(ErrorKind::timeout, "too long"));
+    });
+    stream->synchronize({});
+    const std::vector<std::byte> then = to;
+    sending->synchronize({});
+    EXPECT_TRUE(to == then) << "round " << round;
+    pair.send->close();
+    pair.receive->close();
+  }
+}
+
 TEST(PeerEnds, L21ReleasedWaitSpoilsThePairOnBothSides) {
   for (const std::size_t eager_max : both_paths) {
     for (const bool sender_released : {true, false}) {
