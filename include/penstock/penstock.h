@@ -148,10 +148,11 @@ PST_API int PST_Get_version(int* major, int* minor, int* patch);
  * devices, GPUs and their links, transports, settings. Of each transport it says why it is or is
  * not usable, for how many halves of pairs it has been matched, and why it was passed over for
  * others. It says what a transport counts (ofi: entries of the provider, and how starts were
- * carried out). It says whether this process may run on one core only, and how long its threads
- * waited for one. At most size-1 characters and a terminator are written to `json`; *length is the
- * whole text's length without terminator, so a call with size 0 (json may then be null) tells the
- * size needed. Does not block. Errors: PST_ERROR_ARGUMENT. Source: Penstock. */
+ * carried out; peer: ends of channels whose units have words). It says whether this process may run
+ * on one core only, and how long its threads waited for one. At most size-1 characters and a
+ * terminator are written to `json`; *length is the whole text's length without terminator, so a
+ * call with size 0 (json may then be null) tells the size needed. Does not block. Errors:
+ * PST_ERROR_ARGUMENT. Source: Penstock. */
 PST_API int PST_Describe(char* json, int size, int* length);
 
 /* Writes a JSON text that says what the library makes of the environment of this process: the file

@@ -332,6 +332,7 @@ TEST(WeakenedOrder, Parts) {
 TEST(WeakenedOrder, NotNeeded) {
   expect_harmless<RelaxedClaim>(one_pair(rendezvous()));
   expect_harmless<RelaxedClaim>(l1(rendezvous()));
+  expect_harmless<RelaxedClaim>(freed(rendezvous()));
   expect_harmless<RelaxedAnswer>(one_pair(rendezvous(ClaimBy::flags)));
 }
 
