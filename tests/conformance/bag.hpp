@@ -90,11 +90,16 @@ class TestBag {
         message);
   }
   // Enqueues a grab, the check of what it brings, and its release.
-  void grab(Lane& lane, Grabs& grabs) {
-    PST_Grabbed* const grabbed = &grabs.grabbed.emplace_back();
-    EXPECT_PST(PST_Bag_grab(lane.queue(), bag_, grabbed));
-    lane.launch(&check, new Check{this, &grabs, grabbed});
-    EXPECT_PST(PST_Bag_release(lane.queue(), bag_, grabbed));
+  void grab(Lane& lane, Grabs& grabs) { release(lane, hold(lane, grabs)); }
+  // The same in two calls.
+  const PST_Grabbed& hold(Lane& lane, Grabs& grabs) {
+    PST_Grabbed& grabbed = grabs.grabbed.emplace_back();
+    EXPECT_PST(PST_Bag_grab(lane.queue(), bag_, &grabbed));
+    lane.launch(&check, new Check{this, &grabs, &grabbed});
+    return grabbed;
+  }
+  void release(Lane& lane, const PST_Grabbed& grabbed) {
+    EXPECT_PST(PST_Bag_release(lane.queue(), bag_, &grabbed));
   }
 
  private:

@@ -147,6 +147,37 @@ TEST(Bag, ReleasesInAnyOrder) {
   meet();
 }
 
+// A queue has a message while it waits for its next one.
+TEST(Bag, ReleasesThatLag) {
+  if (!has_bags()) GTEST_SKIP();
+  constexpr std::size_t queues = 1;
+  constexpr std::uint64_t messages = 60;
+  TestBag bag(4, false);
+  std::deque<Lane> lanes(rank() == 0 ? queues : 0);
+  std::deque<Grabs> grabs(lanes.size());
+  const std::uint64_t each = messages * static_cast<std::uint64_t>(size()) / queues;
+  auto random = generator();
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    const PST_Grabbed* held = nullptr;
+    for (std::uint64_t n = 0; n < each; ++n) {
+      const PST_Grabbed& grabbed = bag.hold(lanes[i], grabs[i]);
+      if (random() % 8 == 0) enqueue_delay(lanes[i], random() % 200);
+      if (held != nullptr) bag.release(lanes[i], *held);
+      held = &grabbed;
+    }
+    bag.release(lanes[i], *held);
+  }
+  Lane lane;
+  for (std::uint64_t number = 0; number < messages; ++number) {
+    if (random() % 8 == 0) enqueue_delay(lane, random() % 200);
+    bag.put(lane, number);
+  }
+  lane.finish();
+  for (Lane& grabbing : lanes) grabbing.finish();
+  if (rank() == 0) expect_each_once(grabs, messages);
+  meet();
+}
+
 // Two queues put at one end: each keeps its order.
 TEST(Bag, TwoQueuesPutAtOneEnd) {
   if (!has_bags()) GTEST_SKIP();
