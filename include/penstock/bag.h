@@ -13,10 +13,10 @@ extern "C" {
 
 /* Messages of several sources into one bag, out of which the receiver takes the first that is
  * there, in stream order: the host learns neither whose it was nor where it lies. Each source has
- * slots of its own in the receiver's buffer, which its messages take in turn, and the receiver
- * gives back in any order. The model is the GrabBag of "RAPIDS", the poster "RAPIDS Channel API:
- * Improved Persistent Communication", which fixes only that a grab takes the first message that is
- * there; all else is Penstock's. See docs/bag.md. */
+ * slots of its own in the receiver's buffer, which the receiver gives back in any order. The model
+ * is the GrabBag of "RAPIDS", the poster "RAPIDS Channel API: Improved Persistent Communication",
+ * which fixes only that a grab takes the first message that is there; all else is Penstock's. See
+ * docs/bag.md. */
 
 /* What a grab has taken. */
 typedef struct PST_Grabbed {
@@ -45,7 +45,7 @@ PST_API int PST_Bag_send_init(int slots, MPI_Count slot_count, MPI_Datatype data
                               int tag, MPI_Comm comm, MPI_Info info, MPI_Request* bag);
 
 /* These enqueue on `queue`, whose stream is the host's. None blocks; all are in stream order:
- *   put      copies `count` elements from `source` into the next slot. The stream waits while all
+ *   put      copies `count` elements from `source` into a free slot. The stream waits while all
  *            slots are full; later work of it may write `source`
  *   grab     waits for any message that nobody has grabbed and writes where it lies to *grabbed,
  *            which must live until then; the slot is the receiver's from then on. Of a source

@@ -26,14 +26,11 @@ BagLane::~BagLane() {
   });
 }
 
-std::uint64_t BagLane::take(Number number) noexcept {
-  const Slot slot = protocol::bag::slot_of(number, shape_.slots);
-  const std::uint64_t count = block_.count(slot);
-  const std::size_t at = slot * shape_.slot_bytes();
-  if (copies_ && count > 0)
-    std::memcpy(slots_ + at, block_.messages(shape_) + at, count * shape_.element_bytes);
-  held_[slot].store(number, std::memory_order_relaxed);
-  return count;
+void BagLane::take(Number number, const BagEntry& entry) noexcept {
+  const std::size_t at = entry.slot * shape_.slot_bytes();
+  if (copies_ && entry.count > 0)
+    std::memcpy(slots_ + at, block_.messages(shape_) + at, entry.count * shape_.element_bytes);
+  held_[entry.slot].store(number, std::memory_order_relaxed);
 }
 
 }  // namespace penstock::channel

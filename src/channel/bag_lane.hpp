@@ -40,6 +40,10 @@ class BagLane final : public transport::Plan {
     return std::atomic_ref(block_.head).load(order);
   }
   template <protocol::Order order>
+  BagEntry load_entry(Number number) const noexcept {
+    return BagEntry::from(std::atomic_ref(block_.entry(number, shape_.slots)).load(order));
+  }
+  template <protocol::Order order>
   Number load_claimed() const noexcept {
     return claimed_.load(order);
   }
@@ -51,8 +55,8 @@ class BagLane final : public transport::Plan {
     std::atomic_ref(source_.block->released(slot)).store(number, order);
   }
 
-  // By who has claimed the message: it is where the program looks for it. Returns its elements.
-  std::uint64_t take(Number number) noexcept;
+  // By who has claimed the message: it is where the program looks for it.
+  void take(Number number, const BagEntry& entry) noexcept;
   // The message that the slot holds and that has not been released; 0: there is none. It is the
   // caller's to release.
   Number let_go(Slot slot) noexcept { return held_[slot].exchange(0, std::memory_order_relaxed); }

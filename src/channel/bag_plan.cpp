@@ -14,15 +14,19 @@ using base::Error;
 using base::ErrorKind;
 using protocol::Order;
 using protocol::bag::Source;
-using protocol::bag::Taken;
 
 struct BagPlan::Port {
+  using Entry = BagEntry;
   BagPlan& bag;
 
   Source sources() const noexcept { return static_cast<Source>(bag.lanes_.size()); }
   template <Order order>
   Number load_head(Source source) const noexcept {
     return bag.taken_lanes_[source]->load_head<order>();
+  }
+  template <Order order>
+  BagEntry load_entry(Source source, Number number) const noexcept {
+    return bag.taken_lanes_[source]->load_entry<order>(number);
   }
   template <Order order>
   Number load_claimed(Source source) const noexcept {
@@ -84,12 +88,11 @@ bool BagPlan::grab_step(device::host::Command& command) noexcept {
 
 bool BagPlan::try_grab(Grabbed& grabbed) noexcept {
   Port port{*this};
-  Taken taken;
+  protocol::bag::Taken<BagEntry> taken;
   if (!protocol::bag::grab(port, taken)) return false;
-  const std::uint64_t count = taken_lanes_[taken.source]->take(taken.number);
-  const Slot slot = protocol::bag::slot_of(taken.number, shape_.slots);
-  grabbed = {static_cast<int>(taken.source * shape_.slots + slot), ranks_[taken.source],
-             static_cast<std::int64_t>(count)};
+  taken_lanes_[taken.source]->take(taken.number, taken.entry);
+  grabbed = {static_cast<int>(taken.source * shape_.slots + taken.entry.slot), ranks_[taken.source],
+             taken.entry.count};
   return true;
 }
 
@@ -116,7 +119,7 @@ void BagPlan::release(const Grabbed& grabbed) noexcept {
                                  grabbed.slot, all);
     }));
   Port port{*this};
-  protocol::bag::release(port, {source, number}, shape_.slots);
+  protocol::bag::release(port, source, place % shape_.slots, number);
 }
 
 // ---- Failures and the end

@@ -17,7 +17,7 @@ BagSource::BagSource(const BagShape& shape, const BagTarget& target, peer::Holdi
       holding_(std::move(holding)),
       block_(*reinterpret_cast<SourceBlock*>(holding_.block())),
       retired_(retired),
-      known_(shape.slots, 0) {}
+      slots_(shape.slots) {}
 
 // The receiver may still give slots back.
 BagSource::~BagSource() {
@@ -37,9 +37,8 @@ bool BagSource::put_step(device::host::Command& command) noexcept {
 bool BagSource::try_put(const void* from, std::uint64_t count) noexcept {
   if (taken_.exchange(true, std::memory_order_acquire)) return false;
   const Number number = put_.load(std::memory_order_relaxed) + 1;
-  SourcePort port{block_, *target_.lane, target_.messages,
-                  shape_, *target_.dead, known_.data(),
-                  from,   count,         number};
+  SourcePort port{block_, *target_.lane, target_.messages, shape_, *target_.dead, slots_, from,
+                  count,  number};
   const bool ended = protocol::bag::put(port, number) == protocol::Progress::ended;
   if (ended) put_.store(number, std::memory_order_relaxed);
   taken_.store(false, std::memory_order_release);
@@ -47,10 +46,9 @@ bool BagSource::try_put(const void* from, std::uint64_t count) noexcept {
 }
 
 std::string BagSource::missing() const {
-  const Number put = put_.load(std::memory_order_relaxed);
   return fmt::format(
-      "a put of message {}, which waits for rank {} to release message {}: all {} slots are full",
-      put + 1, target_.rank, put + 1 - std::min<Number>(put, shape_.slots), shape_.slots);
+      "a put of message {}, which waits for rank {} to release a slot: all {} are full",
+      put_.load(std::memory_order_relaxed) + 1, target_.rank, shape_.slots);
 }
 
 std::optional<Error> BagSource::hopeless() const {

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "channel/bag_half.hpp"
 #include "channel/bag_words.hpp"
@@ -49,7 +48,7 @@ class BagSource final : public BagHalf {
   peer::Holding holding_;
   SourceBlock& block_;  // which it holds
   peer::Retired& retired_;
-  std::vector<Number> known_;
+  SourceSlots slots_;
   std::atomic<bool> taken_{false};  // by a queue that looks at the words
   std::atomic<Number> put_{0};      // messages; who has taken it alone stores
 };

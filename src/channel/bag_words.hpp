@@ -4,11 +4,11 @@
 // is zero before either end uses it, and is reused when the other end has stored GONE.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include "peer/control.hpp"
 #include "protocol/bag.hpp"
@@ -42,20 +42,33 @@ struct alignas(peer::cache_line) SourceBlock {
   }
 };
 
-// At the receiver, by the source. How many elements each slot's message has follows: of the first
-// slots in the line of HEAD, so that a look brings both. Behind them, from a line on, come the
-// messages, where these do not go into the program's memory.
+// Which slot a message lies in, and how many elements it has.
+struct BagEntry {
+  Slot slot = 0;
+  std::uint32_t count = 0;
+
+  static BagEntry from(std::uint64_t word) noexcept {
+    return {static_cast<Slot>(word >> 32), static_cast<std::uint32_t>(word)};
+  }
+  std::uint64_t word() const noexcept { return std::uint64_t{slot} << 32 | count; }
+};
+
+// At the receiver, by the source. The ring of ENTRY follows HEAD, the first of them in its line, so
+// that a look brings both. Behind them, from a line on, come the messages, where these do not go
+// into the program's memory.
 struct LaneBlock {
   alignas(peer::cache_line) std::uint64_t closed;
   alignas(peer::cache_line) std::uint64_t head;
-  std::uint32_t counts[(peer::cache_line - sizeof(std::uint64_t)) / sizeof(std::uint32_t)];
+  std::uint64_t entries[peer::cache_line / sizeof(std::uint64_t) - 1];
 
-  std::uint32_t& count(Slot slot) noexcept { return counts_from_head()[slot]; }
+  std::uint64_t& entry(Number number, Slot slots) noexcept {
+    return entries_from_head()[protocol::bag::place_of(number, slots)];
+  }
   std::byte* messages(const BagShape& shape) noexcept {
     return reinterpret_cast<std::byte*>(this) + head_bytes(shape);
   }
   static std::size_t head_bytes(const BagShape& shape) noexcept {
-    const std::size_t bytes = sizeof(LaneBlock) + shape.slots * sizeof(std::uint32_t);
+    const std::size_t bytes = sizeof(LaneBlock) + shape.slots * sizeof(std::uint64_t);
     return (bytes + peer::cache_line - 1) / peer::cache_line * peer::cache_line;
   }
   static std::size_t bytes_for(const BagShape& shape, bool with_messages) noexcept {
@@ -63,12 +76,44 @@ struct LaneBlock {
   }
 
  private:
-  std::uint32_t* counts_from_head() noexcept {
-    return reinterpret_cast<std::uint32_t*>(reinterpret_cast<std::byte*>(this) +
-                                            offsetof(LaneBlock, counts));
+  std::uint64_t* entries_from_head() noexcept {
+    return reinterpret_cast<std::uint64_t*>(reinterpret_cast<std::byte*>(this) +
+                                            offsetof(LaneBlock, entries));
   }
 };
 static_assert(sizeof(LaneBlock) == 2 * peer::cache_line);
+
+// What a source keeps of its slots: the last message that it has put into each, and RELEASED as it
+// was read last.
+class SourceSlots {
+ public:
+  explicit SourceSlots(Slot slots) : put_(slots, 0), released_(slots, 0) {}
+
+  // Where that is free, the slot behind the one that was filled last: slots that come back in their
+  // order are filled in turn. A look reads all words, and the next messages need none.
+  template <class LoadReleased>
+  Slot find_free(LoadReleased&& load) {
+    const Slot known = find_known();
+    if (known != size()) return known;
+    for (Slot slot = 0; slot < size(); ++slot) released_[slot] = load(slot);
+    return find_known();
+  }
+  void fill(Slot slot, Number number) noexcept {
+    put_[slot] = number;
+    next_ = slot + 1 == size() ? 0 : slot + 1;
+  }
+
+ private:
+  Slot size() const noexcept { return static_cast<Slot>(put_.size()); }
+  Slot find_known() const noexcept {
+    for (Slot i = 0, slot = next_; i < size(); ++i, slot = slot + 1 == size() ? 0 : slot + 1)
+      if (released_[slot] == put_[slot]) return slot;
+    return size();
+  }
+
+  std::vector<Number> put_, released_;
+  Slot next_ = 0;
+};
 
 // As a source sees its lane: one message.
 struct SourcePort {
@@ -77,29 +122,28 @@ struct SourcePort {
   std::byte* messages;
   const BagShape& shape;
   const std::atomic<bool>& dead;  // the receiver's process
-  Number* known;                  // of each slot: RELEASED as it was read last
+  SourceSlots& slots_of_own;
   const void* from;
   std::uint64_t count;
-  Number number;
+  Number message;
 
   Slot slots() const noexcept { return shape.slots; }
-  // The receiver writes a line of these words for each message: a look reads all of the line, and
-  // the next messages need none.
   template <protocol::Order order>
-  Number load_released(Slot slot) const noexcept {
-    if (known[slot] + shape.slots >= number) return known[slot];
-    constexpr Slot in_line = peer::cache_line / sizeof(std::uint64_t);
-    const Slot first = slot / in_line * in_line, end = std::min(first + in_line, shape.slots);
-    for (Slot each = first; each < end; ++each)
-      known[each] = std::atomic_ref(own.released(each)).load(order);
-    return known[slot];
+  Slot free_slot() const noexcept {
+    return slots_of_own.find_free(
+        [this](Slot slot) { return std::atomic_ref(own.released(slot)).load(order); });
+  }
+  template <protocol::Order order>
+  void store_entry(Number number, Slot slot) const noexcept {
+    const BagEntry entry{slot, static_cast<std::uint32_t>(count)};
+    std::atomic_ref(lane.entry(number, shape.slots)).store(entry.word(), order);
   }
   template <protocol::Order order>
   void store_head(Number head) const noexcept {
     std::atomic_ref(lane.head).store(head, order);
   }
   void fill(Slot slot) const noexcept {
-    lane.count(slot) = static_cast<std::uint32_t>(count);
+    slots_of_own.fill(slot, message);
     if (count > 0)
       std::memcpy(messages + slot * shape.slot_bytes(), from, count * shape.element_bytes);
   }

@@ -147,10 +147,10 @@ TEST(Bag, ReleasesInAnyOrder) {
   meet();
 }
 
-// A queue has a message while it waits for its next one.
+// Each queue has a message while it waits for its next one: together fewer than a source has slots.
 TEST(Bag, ReleasesThatLag) {
   if (!has_bags()) GTEST_SKIP();
-  constexpr std::size_t queues = 1;
+  constexpr std::size_t queues = 3;
   constexpr std::uint64_t messages = 60;
   TestBag bag(4, false);
   std::deque<Lane> lanes(rank() == 0 ? queues : 0);

@@ -55,13 +55,20 @@ struct Lane {
 };
 
 struct GrabPort {
+  using Entry = channel::BagEntry;
   std::vector<Lane*> lanes;
   std::atomic<Source>& next;
+  Slot slots;
 
   Source sources() const { return static_cast<Source>(lanes.size()); }
   template <protocol::Order order>
   Number load_head(Source source) const {
     return std::atomic_ref(lanes[source]->lane.as<LaneBlock>().head).load(order);
+  }
+  template <protocol::Order order>
+  Entry load_entry(Source source, Number number) const {
+    auto& lane = lanes[source]->lane.as<LaneBlock>();
+    return Entry::from(std::atomic_ref(lane.entry(number, slots)).load(order));
   }
   template <protocol::Order order>
   Number load_claimed(Source source) const {
@@ -89,7 +96,7 @@ static_assert(bag::ReceiverPort<GrabPort>);
 // Puts from one place, which it overwrites, as late as it likes.
 void put_all(Lane& of, const BagShape& shape, Source me) {
   auto& lane = of.lane.as<LaneBlock>();
-  std::vector<Number> known(shape.slots, 0);
+  channel::SourceSlots slots(shape.slots);
   std::vector<std::uint64_t> message(elements);
   std::minstd_rand random(me + 1);
   for (Number number = 1; number <= messages; ++number) {
@@ -101,7 +108,7 @@ void put_all(Lane& of, const BagShape& shape, Source me) {
                              lane.messages(shape),
                              shape,
                              dead,
-                             known.data(),
+                             slots,
                              message.data(),
                              count,
                              number};
@@ -115,21 +122,21 @@ std::size_t grab_some(GrabPort port, const BagShape& shape, std::atomic<std::int
   std::size_t wrong = 0;
   std::vector<Number> last(port.sources(), 0);
   while (left.fetch_sub(1, std::memory_order_relaxed) > 0) {
-    bag::Taken taken;
+    bag::Taken<channel::BagEntry> taken;
     while (!bag::grab(port, taken)) std::this_thread::yield();
     auto& lane = port.lanes[taken.source]->lane.as<LaneBlock>();
-    const Slot slot = bag::slot_of(taken.number, shape.slots);
+    const Slot slot = taken.entry.slot;
     auto* const message =
         reinterpret_cast<std::uint64_t*>(lane.messages(shape) + slot * shape.slot_bytes());
     if (taken.number <= last[taken.source]) ++wrong;
     last[taken.source] = taken.number;
-    const std::uint64_t count = lane.count(slot);
+    const std::uint64_t count = taken.entry.count;
     if (count != taken.number % (elements + 1)) ++wrong;
     for (std::uint64_t at = 0; at < count; ++at) {
       if (message[at] != element_of(taken.source, taken.number, at)) ++wrong;
       message[at] = 0;
     }
-    bag::release(port, taken, shape.slots);
+    bag::release(port, taken.source, slot, taken.number);
   }
   return wrong;
 }
@@ -140,7 +147,7 @@ TEST(BagThreads, EachMessageOnce) {
     Lane first(shape), second(shape);
     std::atomic<Source> next{0};
     std::atomic<std::int64_t> left{all_sources * messages};
-    const GrabPort port{{&first, &second}, next};
+    const GrabPort port{{&first, &second}, next, slots};
     std::vector<std::size_t> wrong(2, 0);
     std::vector<std::thread> threads;
     threads.emplace_back([&] { put_all(first, shape, 0); });

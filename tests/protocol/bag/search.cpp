@@ -20,13 +20,14 @@ enum class At : std::uint8_t { wait, ask, use, release, close, finished, dead };
 
 struct Actor {
   At at = At::wait;
-  std::uint8_t done = 0;                           // messages
-  std::uint8_t fails_from = 0;                     // as GroupSearch sets it for who dies
-  std::uint8_t has_left = 0;                       // its program has its memory back
-  std::uint8_t holds = 0;                          // messages that a grabber has
-  std::array<std::uint8_t, 2> source{}, number{};  // which
+  std::uint8_t done = 0;                                   // messages
+  std::uint8_t fails_from = 0;                             // as GroupSearch sets it for who dies
+  std::uint8_t has_left = 0;                               // its program has its memory back
+  std::uint8_t holds = 0;                                  // messages that a grabber has
+  std::array<std::uint8_t, 2> source{}, number{}, slot{};  // which
   // Bit n: message n of the source has been grabbed; has gone into memory that is in new use.
   std::array<std::uint8_t, most_sources> got{}, strayed{};
+  std::array<std::uint8_t, most_slots> last{};  // of a source: the message in each slot
   Log log;
 };
 
@@ -40,8 +41,11 @@ struct Places {
   unsigned head(Source source) const { return source; }
   unsigned claimed(Source source) const { return sources + source; }
   unsigned released(Source source, Slot slot) const { return 2 * sources + source * slots + slot; }
+  unsigned entry(Source source, Number number) const {
+    return released(sources, 0) + source * slots + bag::place_of(number, slots);
+  }
   unsigned closed(bool at_receiver, Source source) const {
-    return released(sources, 0) + 2 * source + (at_receiver ? 1 : 0);
+    return released(sources, 0) + sources * slots + 2 * source + (at_receiver ? 1 : 0);
   }
   unsigned dead(unsigned thread) const { return closed(false, sources) + thread; }
   unsigned words() const { return dead(max_threads); }
@@ -66,19 +70,33 @@ class End {
   // ---- A source's port
   Slot slots() const { return scenario_.slots; }
   template <Order order>
-  Number load_released(Slot slot) {
-    if (is(Defect::put_unasked)) return protocol::no_more - scenario_.slots;
-    if (is(Defect::released_of_any)) slot = (slot + 1) % scenario_.slots;
-    return hands_.load(places_.released(me(), slot),
-                       is(Defect::released_asked_relaxed) ? Order::relaxed : order, "RELEASED");
+  Slot free_slot() {
+    const Slot first = actor_.done % scenario_.slots;
+    if (is(Defect::put_unasked)) return first;
+    for (Slot i = 0; i < scenario_.slots; ++i) {
+      const Slot slot = (first + i) % scenario_.slots;
+      const Value released =
+          hands_.load(places_.released(me(), slot),
+                      is(Defect::released_asked_relaxed) ? Order::relaxed : order, "RELEASED");
+      const Slot of = is(Defect::released_of_any) ? (slot + 1) % scenario_.slots : slot;
+      if (released == actor_.last[slot]) return of;
+    }
+    return scenario_.slots;
+  }
+  template <Order order>
+  void store_entry(Number number, Slot slot) {
+    if (!is(Defect::entry_late)) put_entry<order>(number, slot);
   }
   template <Order order>
   void store_head(Number number) {
     if (!is(Defect::head_first)) put_head<order>(number);
+    if (is(Defect::entry_late)) put_entry<Order::relaxed>(number, filled_);
   }
   void fill(Slot slot) {
     const Number number = actor_.done + 1u;
     if (is(Defect::head_first)) put_head<Order::release>(number);
+    actor_.last[slot] = static_cast<std::uint8_t>(number);
+    filled_ = slot;
     if (!hands_.live()) return;
     Actor& receiver = all_.actors[scenario_.sources];
     if (receiver.has_left != 0)
@@ -88,12 +106,18 @@ class End {
   }
 
   // ---- The receiver's
+  using Entry = Slot;
   Source sources() const { return scenario_.sources; }
   template <Order order>
   Number load_head(Source source) {
     if (is(Defect::claimed_unseen)) return protocol::no_more;
     return hands_.load(places_.head(source),
                        is(Defect::head_asked_relaxed) ? Order::relaxed : order, "HEAD");
+  }
+  template <Order order>
+  Entry load_entry(Source source, Number number) {
+    if (is(Defect::entry_unread)) return bag::place_of(number, scenario_.slots);
+    return hands_.load(places_.entry(source, number), order, "ENTRY");
   }
   template <Order order>
   Number load_claimed(Source source) {
@@ -107,6 +131,8 @@ class End {
     };
     number = hands_.modify(places_.claimed(source), Order::relaxed, change, "CLAIMED");
     if (by_store) number = expected;
+    if (is(Defect::entry_behind) && number == expected)
+      read_behind_ = hands_.load(places_.entry(source, expected + 1), Order::relaxed, "ENTRY");
     return number == expected;
   }
   // Any source may be the one behind the last.
@@ -169,7 +195,7 @@ class End {
   }
 
   At grab() {
-    bag::Taken taken;
+    bag::Taken<Slot> taken;
     if (!bag::grab(*this, taken)) return At::wait;
     const auto bit = static_cast<std::uint8_t>(1u << taken.number);
     for (unsigned thread = scenario_.sources; thread < threads(); ++thread)
@@ -179,13 +205,15 @@ class End {
     actor_.got[taken.source] |= bit;
     actor_.source[actor_.holds] = static_cast<std::uint8_t>(taken.source);
     actor_.number[actor_.holds] = static_cast<std::uint8_t>(taken.number);
+    actor_.slot[actor_.holds] =
+        static_cast<std::uint8_t>(is(Defect::entry_behind) ? read_behind_ : taken.entry);
     return ++actor_.holds < scenario_.held ? At::wait : At::use;
   }
   At use() {
     for (unsigned i = 0; i < actor_.holds; ++i) {
       const Source source = actor_.source[i];
       const Number number = actor_.number[i];
-      const Slot slot = bag::slot_of(number, scenario_.slots);
+      const Slot slot = actor_.slot[i];
       if (!hands_.live()) continue;
       if (is(Defect::released_early) &&
           !all_.memory.store(hands_.thread, places_.released(source, slot), Order::release,
@@ -198,10 +226,11 @@ class End {
   }
   At release() {
     const unsigned last = actor_.holds - 1u;
-    const bag::Taken taken{actor_.source[last], actor_.number[last]};
+    const Source source = actor_.source[last];
+    const Slot slot = actor_.slot[last];
     if (hands_.live() && !is(Defect::released_early))
-      write_cell(places_.cell(taken.source, bag::slot_of(taken.number, scenario_.slots)), poison);
-    bag::release(*this, taken, scenario_.slots);
+      write_cell(places_.cell(source, slot), poison);
+    bag::release(*this, source, slot, actor_.number[last]);
     ++actor_.done;
     if (--actor_.holds > 0) return At::release;
     return actor_.done < quota() ? At::wait : At::finished;
@@ -242,6 +271,10 @@ class End {
     return closed;
   }
   template <Order order>
+  void put_entry(Number number, Slot slot) {
+    hands_.store(places_.entry(me(), number), order, slot, "ENTRY");
+  }
+  template <Order order>
   void put_head(Number number) {
     hands_.store(places_.head(me()), is(Defect::head_relaxed) ? Order::relaxed : order,
                  static_cast<unsigned>(number), "HEAD");
@@ -261,6 +294,7 @@ class End {
   const Places places_;
   Actor& actor_;
   const bool puts_;
+  Slot filled_ = 0, read_behind_ = 0;
 };
 
 class World {

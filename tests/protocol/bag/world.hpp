@@ -10,14 +10,17 @@
 
 namespace penstock::explorer::bags {
 
-constexpr unsigned most_sources = 2;
+constexpr unsigned most_sources = 2, most_slots = 3;
 
 // What is planted, one at a time.
 enum class Defect : std::uint8_t {
   none,
   head_first,          // before the message
   put_unasked,         // whether the slot has been given back or not
-  released_of_any,     // slot is asked, in place of the message's own
+  released_of_any,     // slot is asked, in place of the one that is filled
+  entry_late,          // behind HEAD
+  entry_behind,        // is read behind the claim
+  entry_unread,        // slots are taken to be filled in turn
   released_early,      // before the last use
   claimed_by_a_store,  // in place of an exchange
   claimed_unseen,      // whether the message is there or not
