@@ -120,7 +120,7 @@ TEST(PlantedInBag, AnEntryBehindItsMessage) {
   expect_found(Defect::entry_late, "not this message", two_held());
 }
 TEST(PlantedInBag, AnEntryThatIsReadBehindTheClaim) {
-  expect_found(Defect::entry_behind, "not this message", two_grabbers());
+  expect_found(Defect::entry_behind, race, two_grabbers());
 }
 TEST(PlantedInBag, SlotsThatAreTakenInTurn) {
   expect_found(Defect::entry_unread, "not this message", two_held());
