@@ -455,8 +455,7 @@ Receive* Engine::claim_for(Caller caller) noexcept {
 // Whether the caller leaves it to the other thread.
 bool Engine::left_to(Caller caller, Receive& message) noexcept {
   if (caller == Caller::waiting) return false;
-  if (caller == Caller::passing)
-    return core_is_free_ && !message.left_to_program;
+  if (caller == Caller::passing) return core_is_free_ && !message.left_to_program;
   if (policy_ == base::OverlapPolicy::always) return false;
   if (Clock::now() - message.matched_at >= grace) return false;
   if (policy_ == base::OverlapPolicy::adaptive && look_for_core()) return false;
