@@ -130,16 +130,17 @@ class OverlapWait : private base::NoCopy {
   ~OverlapWait();
   // Before the look: what has come by then is no reason to stay awake.
   void look() noexcept;
-  void pause() noexcept;  // and asks now and then whether promises are kept
+  void pause() noexcept;  // and tells once of a wait of PENSTOCK_TIMEOUT
 
  private:
   using Clock = std::chrono::steady_clock;
-  void check(Clock::time_point now) noexcept;
+  void report_if_long(Clock::time_point now) noexcept;
 
   const bool beside_mpi_;
-  Clock::time_point begun_, last_news_, next_check_;
+  const Clock::time_point begun_;
+  Clock::time_point last_news_;
+  std::chrono::milliseconds limit_{0};
   std::uint64_t seen_ = 0;
-  bool reported_ = false;
 };
 
 }  // namespace penstock::api

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <sched.h>
 
+#include <atomic>
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -73,7 +75,14 @@ void doubt(const Engine::Unmatched& receive) noexcept {
       }));
 }
 
-void doubt_promises() noexcept {
+// In calls that wait and in those that test, of whichever thread.
+void doubt_now_and_then() noexcept {
+  using Clock = std::chrono::steady_clock;
+  static std::atomic<Clock::rep> next{0};
+  const Clock::rep now = Clock::now().time_since_epoch().count();
+  Clock::rep due = next.load(std::memory_order_relaxed);
+  const Clock::rep later = now + std::chrono::duration_cast<Clock::duration>(before_doubt).count();
+  if (now < due || !next.compare_exchange_strong(due, later, std::memory_order_relaxed)) return;
   base::log::failures_in([] {
     for (const Engine::Unmatched& each : engine->unmatched(before_doubt)) doubt(each);
   });
@@ -90,10 +99,9 @@ void report_long_wait() noexcept {
 }  // namespace large
 
 OverlapWait::OverlapWait(bool beside_mpi) noexcept
-    : beside_mpi_(beside_mpi),
-      begun_(Clock::now()),
-      last_news_(begun_),
-      next_check_(begun_ + large::before_doubt) {
+    : beside_mpi_(beside_mpi), begun_(Clock::now()), last_news_(begun_) {
+  if (const core::Library* const library = core::Library::get())
+    limit_ = library->settings().timeout;
   large::engine->begin_waiting();
 }
 
@@ -105,14 +113,9 @@ void OverlapWait::look() noexcept {
   seen_ = large::engine->news();
 }
 
-void OverlapWait::check(Clock::time_point now) noexcept {
-  large::doubt_promises();
-  next_check_ = Clock::now() + large::before_doubt;
-  core::Library* const library = core::Library::get();
-  if (reported_ || library == nullptr) return;
-  const auto limit = library->settings().timeout;
-  if (limit.count() == 0 || now - begun_ < limit) return;
-  reported_ = true;
+void OverlapWait::report_if_long(Clock::time_point now) noexcept {
+  if (limit_.count() == 0 || now - begun_ < limit_) return;
+  limit_ = {};  // once
   large::report_long_wait();
 }
 
@@ -121,7 +124,7 @@ void OverlapWait::check(Clock::time_point now) noexcept {
 void OverlapWait::pause() noexcept {
   constexpr std::chrono::microseconds awake{100}, between_looks{100}, longest{1000};
   const auto now = Clock::now();
-  if (now >= next_check_) check(now);
+  report_if_long(now);
   if (const std::uint64_t news = large::engine->news(); news != seen_) last_news_ = now;
   if (now - last_news_ < awake && !large::engine->thread_is_at_it())
     sched_yield();
@@ -132,6 +135,7 @@ void OverlapWait::pause() noexcept {
 void drive_overlap(overlap::Caller caller) noexcept {
   if (base::forked()) return;  // the tables are the parent's, and their lock may be held for ever
   large::engine->advance(caller);
+  large::doubt_now_and_then();
   while (overlap::Message* const ended = large::engine->take_ended()) large::complete(*ended);
 }
 
