@@ -7,6 +7,8 @@
 #include <exception>
 #include <limits>
 #include <memory>
+#include <mutex>
+#include <string>
 #include <utility>
 
 #include "api/enqueued.hpp"
@@ -15,6 +17,7 @@
 #include "base/forked.hpp"
 #include "base/log.hpp"
 #include "core/library.hpp"
+#include "core/monitor.hpp"
 #include "core/transports.hpp"
 #include "group/mpi_communicator.hpp"
 
@@ -23,6 +26,18 @@ namespace penstock::api {
 using overlap::Caller;
 
 std::atomic<bool> overlap_begun{false};
+
+namespace {
+
+// The monitor's thread may be at the table when the engine ends.
+std::mutex life;
+
+std::string lines_of_table() {
+  const std::lock_guard lock(life);
+  return large::engine != nullptr ? large::engine->lines() : std::string();
+}
+
+}  // namespace
 
 void begin_overlap() noexcept {
   core::Library* const library = core::Library::get();
@@ -38,6 +53,8 @@ void begin_overlap() noexcept {
                                                   library->transports().peer());
     tell_requests_of_errors();
     large::engine = made.release();
+    library->add_to_table(lines_of_table);
+    library->monitor().begin_watching();  // SIGUSR1 prints the table
     overlap_begun.store(true, std::memory_order_release);
   });
 }
@@ -62,7 +79,10 @@ void end_overlap() noexcept {
         "calls, {} by the thread as those did not come; {} came before their receive",
         counts.sent, counts.by_thread, counts.by_program, counts.by_grace, counts.unexpected));
   });
-  delete std::exchange(large::engine, nullptr);
+  {
+    const std::lock_guard lock(life);
+    delete std::exchange(large::engine, nullptr);
+  }
   enqueued::free_held(large::requests.home);
 }
 

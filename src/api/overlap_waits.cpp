@@ -90,8 +90,9 @@ void doubt_now_and_then() noexcept {
 
 void report_long_wait() noexcept {
   base::log::failures_in([] {
-    base::log::error("PENSTOCK_TIMEOUT has passed in a call that waits for messages: " +
-                     engine->describe());
+    base::log::error(
+        "PENSTOCK_TIMEOUT has passed in a call that waits for messages; the large ones under way:" +
+        engine->lines());
   });
 }
 

@@ -225,8 +225,10 @@ void Library::begin() {
     if (!settings_.trace_file.empty())
       trace_ = std::make_unique<base::TraceFile>(settings_.trace_file, world_->rank());
     queues_ = std::make_unique<Queues>(trace_.get());
-    monitor_ = std::make_unique<Monitor>(settings_, *world_, *queues_,
-                                         [this] { return matcher_->describe(); });
+    monitor_ = std::make_unique<Monitor>(settings_, *world_, *queues_, [this] {
+      const auto more = more_lines_.load(std::memory_order_acquire);
+      return matcher_->describe() + (more ? more() : "");
+    });
   });
   require_same_overlap(settings_, *world_);
   world_->together([this] { cores_.share(*world_); });

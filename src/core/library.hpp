@@ -2,6 +2,7 @@
 // The process-wide state between PST_Init and PST_Finalize or, without that, MPI_Finalize.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -62,6 +63,11 @@ class Library {
   std::function<bool()> meanwhile();
   // Moves matches under way and MPI's messages along. Never blocks. Calls MPI.
   void drive() noexcept;
+  // Lines of a room above for the table of what is waited for: each begins with a line break. The
+  // monitor's thread asks.
+  void add_to_table(std::string (*lines)()) noexcept {
+    more_lines_.store(lines, std::memory_order_release);
+  }
 
   ~Library();
 
@@ -70,6 +76,7 @@ class Library {
   void begin();
   void tell_at_the_end() noexcept;
 
+  std::atomic<std::string (*)()> more_lines_{nullptr};
   std::thread::id main_thread_ = std::this_thread::get_id();
   base::Settings settings_;
   Cores cores_;

@@ -668,7 +668,7 @@ Counts Engine::counts() noexcept {
   return counts_;
 }
 
-std::string Engine::describe() {
+std::string Engine::lines() {
   const std::lock_guard lock(mutex_);
   const auto now = Clock::now();
   std::string lines;
@@ -681,7 +681,7 @@ std::string Engine::describe() {
   for (const Send* const each : sent_) add(*each, "its receiver has not read it");
   for (const Partner& partner : partners_)
     for (const Send* const each : partner.waiting) add(*each, "not announced yet");
-  return "large messages under way:" + (lines.empty() ? " there are none" : lines);
+  return lines;
 }
 
 }  // namespace penstock::overlap

@@ -93,7 +93,7 @@ class Engine : private base::NoCopy {
   void fail_unmatched(std::uint64_t serial, const base::Error& error) noexcept;
 
   Counts counts() noexcept;
-  std::string describe();  // a line for each message that is under way
+  std::string lines();  // one for each message that is under way, behind a line break
 
  private:
   struct Partner {

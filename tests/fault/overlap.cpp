@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A peer that dies is an error of the plain calls whose large messages are the library's
 // (PENSTOCK_OVERLAP=exact), never a hang; so is a wait that lasts too long no end of it.
+#include <signal.h>
 #include <unistd.h>
 
 #include <array>
@@ -50,19 +51,25 @@ void dead_overlap_peer(const Job& job) {
   content_and_gone();
 }
 
-// Rank 1 comes late: rank 0's wait is told of, and goes on.
+// Rank 1 comes late: rank 0's wait is told of, and goes on. A signal has the table printed.
 void late_overlap_peer(const Job& job) {
   std::vector<std::byte> out(large_bytes), in(large_bytes);
   exchange(job, out, in);
   if (job.rank == 0) {
     fill(out, 9);
+    MPI_Request request;
+    require_success(MPI_Irecv(in.data(), large_bytes, MPI_BYTE, 1, 6, MPI_COMM_WORLD, &request),
+                    "MPI_Irecv");
+    kill(getpid(), SIGUSR1);
     require_success(MPI_Send(out.data(), large_bytes, MPI_BYTE, 1, 5, MPI_COMM_WORLD), "MPI_Send");
+    require_success(MPI_Wait(&request, MPI_STATUS_IGNORE), "MPI_Wait");
   } else {
     usleep(1'000'000);  // longer than PENSTOCK_TIMEOUT
     require_success(
         MPI_Recv(in.data(), large_bytes, MPI_BYTE, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
         "MPI_Recv");
     require(holds(in, in.size(), 9), "the bytes are the peer's");
+    require_success(MPI_Send(out.data(), large_bytes, MPI_BYTE, 0, 6, MPI_COMM_WORLD), "MPI_Send");
   }
   say("content");
 }

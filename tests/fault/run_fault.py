@@ -353,6 +353,8 @@ def late_overlap_peer(options, jobs):
     job = run_simple(options, jobs, "late_overlap_peer", settings={"PENSTOCK_OVERLAP": "exact", "PENSTOCK_TIMEOUT": "0.3"})
     expect(line_with(job, "PENSTOCK_TIMEOUT has passed"), "the long wait is not told of")
     expect(line_with(job, "MPI_Send to rank 1, tag 5", "its receiver has not read it"), "the table does not name the send")
+    expect(line_with(job, "what the queues and matches wait for"), "SIGUSR1 prints no table")
+    expect(sum("MPI_Irecv from rank 1, tag 6" in line for line in job.lines) == 2, "not both tables name the receive")
 
 
 def silent_enqueued_peer(options, jobs):
