@@ -32,6 +32,16 @@ namespace {
 // The monitor's thread may be at the table when the engine ends.
 std::mutex life;
 
+void warn_of_processes_apart(const overlap::Engine& made) {
+  const auto apart = made.apart();
+  if (!apart) return;
+  base::log::warn(fmt::format(
+      "PENSTOCK_OVERLAP=exact: ranks {} and {} cannot read each other's memory (they are on two "
+      "hosts, or the system or PENSTOCK_CMA=0 forbids it): large messages stay MPI's on all "
+      "communicators that have both, such as MPI_COMM_WORLD",
+      apart->first, apart->second));
+}
+
 std::string lines_of_table() {
   const std::lock_guard lock(life);
   return large::engine != nullptr ? large::engine->lines() : std::string();
@@ -51,6 +61,7 @@ void begin_overlap() noexcept {
     });
     auto made = std::make_unique<overlap::Engine>(library->settings(), library->world(),
                                                   library->transports().peer());
+    if (library->world().rank() == 0) warn_of_processes_apart(*made);
     tell_requests_of_errors();
     large::engine = made.release();
     library->add_to_table(lines_of_table);

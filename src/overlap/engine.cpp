@@ -137,6 +137,14 @@ bool Engine::serves(int one, int other) const noexcept {
   return from < size && to < size && served_[from * size + to];
 }
 
+std::optional<std::pair<int, int>> Engine::apart() const noexcept {
+  const auto size = static_cast<int>(partners_.size());
+  for (int one = 0; one < size; ++one)
+    for (int other = one; other < size; ++other)
+      if (!serves(one, other)) return std::pair(one, other);
+  return std::nullopt;
+}
+
 // ---- What the program begins
 
 void Engine::send(Send& message) {

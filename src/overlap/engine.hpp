@@ -16,6 +16,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/no_copy.hpp"
@@ -49,6 +50,8 @@ class Engine : private base::NoCopy {
   // Whether messages between these two processes are the engine's; all processes have the same
   // answer.
   bool serves(int one, int other) const noexcept;
+  // Two processes whose messages are not; nothing: there are none.
+  std::optional<std::pair<int, int>> apart() const noexcept;
   std::size_t least_bytes() const noexcept { return least_bytes_; }
 
   // ---- Any thread of the program. The caller keeps the message until it has ended.

@@ -185,6 +185,7 @@ class RandomRounds {
                       : message.how == How::buffered  ? MPI_Ibsend
                                                       : MPI_Isend;
     requests_.push_back(MPI_REQUEST_NULL);
+    sent_by_[requests_.size() - 1] = sent_.size() - 1;
     EXPECT_PST(call(sent_.back().data(), count_of(message.bytes), MPI_BYTE,
                     rank_in(message.comm, message.destination), message.tag, comms_[message.comm],
                     &requests_.back()));
@@ -203,7 +204,10 @@ class RandomRounds {
     comm_of_[awaited_.size() - 1] = message.comm;
   }
 
+  // A completed send's buffer is the program's again.
   void note(std::size_t request, const MPI_Status& status) {
+    if (const auto sent = sent_by_.find(request); sent != sent_by_.end())
+      std::ranges::fill(sent_[sent->second], std::byte{0x11});
     const auto place = places_.find(request);
     if (place != places_.end()) awaited_[place->second].status = status;
   }
@@ -265,6 +269,7 @@ class RandomRounds {
       }
     }
     places_.clear();
+    sent_by_.clear();
   }
 
   void check_all() {
@@ -292,7 +297,7 @@ class RandomRounds {
   std::vector<MPI_Request> requests_;
   std::vector<Bytes> sent_;
   std::vector<Awaited> awaited_;
-  std::map<std::size_t, std::size_t> places_;
+  std::map<std::size_t, std::size_t> places_, sent_by_;  // by request
   std::map<std::size_t, int> comm_of_;
 };
 
@@ -724,6 +729,23 @@ TEST(Overlap, WrongArgumentsAreMpisErrors) {
   EXPECT_NE(MPI_Send(bytes.data(), count_of(large), MPI_BYTE, 0, -5, MPI_COMM_WORLD), MPI_SUCCESS);
   EXPECT_NE(MPI_Irecv(bytes.data(), -1, MPI_BYTE, 0, 0, MPI_COMM_WORLD, &request), MPI_SUCCESS);
   EXPECT_EQ(sent_by_library(), before);
+}
+
+// With PENSTOCK_CMA=0.
+TEST(OverlapApart, WhereMemoryIsOutOfReachAllMessagesAreMpis) {
+  const Bytes out = content(key_of(rank(), 1, 1), 1, large);
+  Bytes in(large + 100, std::byte{0xee});
+  MPI_Request requests[2];
+  MPI_Status statuses[2] = {};
+  EXPECT_PST(MPI_Irecv(in.data(), count_of(in.size()), MPI_BYTE, previous_rank(), 1, MPI_COMM_WORLD,
+                       &requests[0]));
+  EXPECT_PST(MPI_Isend(out.data(), count_of(large), MPI_BYTE, next_rank(), 1, MPI_COMM_WORLD,
+                       &requests[1]));
+  EXPECT_PST(MPI_Waitall(2, requests, statuses));
+  expect_status(statuses[0], previous_rank(), 1, large);
+  in.resize(large);
+  expect_content(in, key_of(previous_rank(), 1, 1), 1, "by MPI, into a longer receive");
+  EXPECT_EQ(sent_by_library(), 0);
 }
 
 TEST(Overlap, NobodyIsSentNothing) {

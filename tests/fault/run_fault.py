@@ -354,7 +354,7 @@ def late_overlap_peer(options, jobs):
     expect(line_with(job, "PENSTOCK_TIMEOUT has passed"), "the long wait is not told of")
     expect(line_with(job, "MPI_Send to rank 1, tag 5", "its receiver has not read it"), "the table does not name the send")
     expect(line_with(job, "what the queues and matches wait for"), "SIGUSR1 prints no table")
-    expect(sum("MPI_Irecv from rank 1, tag 6" in line for line in job.lines) == 2, "not both tables name the receive")
+    expect(sum("MPI_Irecv from rank 1, tag 6" in line for line in job.lines) >= 2, "not both tables name the receive")
 
 
 def silent_enqueued_peer(options, jobs):
