@@ -62,6 +62,7 @@ void begin_overlap() noexcept {
     auto made = std::make_unique<overlap::Engine>(library->settings(), library->world(),
                                                   library->transports().peer());
     if (library->world().rank() == 0) warn_of_processes_apart(*made);
+    if (!made->connected()) return;
     tell_requests_of_errors();
     large::engine = made.release();
     library->add_to_table(lines_of_table);

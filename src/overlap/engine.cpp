@@ -11,7 +11,7 @@
 #include <iterator>
 #include <utility>
 
-#include "base/log.hpp"
+#include "base/reserve.hpp"
 #include "base/shared_word.hpp"
 #include "base/thread.hpp"
 #include "overlap/ports.hpp"
@@ -168,8 +168,7 @@ void Engine::receive(Receive& message, Caller caller) {
   const std::lock_guard lock(mutex_);
   start_thread();
   note_beginning(message);
-  ready_.resize(ready_.size() + 1);  // room for it, should it match
-  ready_.pop_back();
+  base::reserve_for(ready_, ready_.size() + 1);  // should it match
   if (const auto arrival = unexpected_.take(envelope_of(message)))
     match(message, *arrival);
   else
@@ -181,8 +180,7 @@ void Engine::receive(Receive& message, const Arrival& arrival, Caller caller) {
   const std::lock_guard lock(mutex_);
   start_thread();
   note_beginning(message);
-  ready_.resize(ready_.size() + 1);
-  ready_.pop_back();
+  base::reserve_for(ready_, ready_.size() + 1);
   match(message, arrival);
   tell_thread(caller);
 }
@@ -342,8 +340,7 @@ bool Engine::take_lines_of(int process) noexcept {
 bool Engine::sort_in(const Arrival& arrival) noexcept {
   const core::Envelope envelope = envelope_of(arrival.announced);
   try {
-    ready_.resize(ready_.size() + 1);
-    ready_.pop_back();
+    base::reserve_for(ready_, ready_.size() + 1);
     if (const auto receive = posted_.take(envelope)) {
       unmatched_.erase(receive->second);
       match(*receive->second, arrival);

@@ -50,6 +50,8 @@ class Engine : private base::NoCopy {
   // Whether messages between these two processes are the engine's; all processes have the same
   // answer.
   bool serves(int one, int other) const noexcept;
+  // False: this process has no shared memory, and so no messages for it.
+  bool connected() const noexcept { return block_.block() != nullptr; }
   // Two processes whose messages are not; nothing: there are none.
   std::optional<std::pair<int, int>> apart() const noexcept;
   std::size_t least_bytes() const noexcept { return least_bytes_; }
@@ -154,8 +156,8 @@ class Engine : private base::NoCopy {
   core::PostedReceives<Receive*> posted_;
   std::set<Receive*> unmatched_;
   core::UnexpectedMessages<Arrival> unexpected_;
-  std::deque<Receive*> ready_;  // matched, and not pulled whole
-  std::vector<Send*> sent_;     // announced, and not answered
+  std::vector<Receive*> ready_;  // matched, and not pulled whole
+  std::vector<Send*> sent_;      // announced, and not answered
   std::vector<std::uint32_t> free_answers_;
   std::uint64_t numbers_ = 0, serials_ = 0;
   std::set<int> with_waiting_;  // partners
