@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Penstock's channels in C++20: owners of the two ends, with the verbs of the model. The
-// conventions are those of penstock.hpp; who blocks and what is ordered stands in penstock.h. An
+// conventions are those of penstock.hpp; who blocks and what is ordered stands in channel.h. An
 // end is made without the other one, and serves when both have been matched: penstock::match() of
 // its request, or of an array with all that the two ranks match.
 #pragma once

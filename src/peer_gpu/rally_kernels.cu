@@ -52,19 +52,19 @@ __device__ bool poll(const Reports& reports, const RallyItem& item, Epoch epoch,
 // nothing but kernels that run and wait for nobody.
 template <class Port>
 __device__ void look(const Reports& reports, const RallyItem& item) {
-  Port port(item, 0, Port::unit_threads);
+  Port port(item, 0, Port::processor_threads);
   const bool hopeless = Port::any(reports.queue_failure.failed != 0 || item.state->given_up != 0);
   const Epoch epoch = item.state->block[0].done + 1;
   const unsigned slot = rally::slot_of(epoch);
   const std::uint64_t flag = protocol::line_flag(epoch, port.flag_bits());
-  const unsigned units = item.members * most_rally_blocks;
-  for (unsigned each = threadIdx.x / Port::unit_threads; each < units;
-       each += blockDim.x / Port::unit_threads) {
+  const unsigned starts = item.members * most_rally_blocks;
+  for (unsigned each = threadIdx.x / Port::processor_threads; each < starts;
+       each += blockDim.x / Port::processor_threads) {
     const unsigned member = each % item.members;
-    const std::uint32_t unit = each / item.members * (item.threads / Port::unit_threads);
-    if (member == item.me || unit >= port.units_from(member)) continue;
+    const std::uint32_t line = each / item.members * (item.threads / Port::processor_threads);
+    if (member == port.me() || line >= port.lines_from(member)) continue;
     poll<Port>(reports, item, epoch, hopeless, [&] {
-      return port.load_flag(member, slot, unit) == flag ? Progress::ended : Progress::pending;
+      return port.load_flag(member, slot, line) == flag ? Progress::ended : Progress::pending;
     });
   }
 }
@@ -146,7 +146,7 @@ struct Rallies : OfRallies {
     if (item.form == RallyForm::lines)
       serve_lines(batch.reports(), item, place);
     else if (item.looks)
-      look<RallyPort<1>>(batch.reports(), item);
+      look<RallyPort<4>>(batch.reports(), item);
     else if (item.most_units <= place.blocks * blockDim.x)
       serve<RallyPort<1>>(batch.reports(), item, place);
     else

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The port of one warp to a direct exchange of two members in lines of 128 bytes, as lines.cuh has
-// them: 15 words of data, and the flag. Eight threads share a line, so a warp has four at a time:
-// these are what the protocol calls a line, and the warp runs the state machine as one.
+// A port: that of one warp to a direct exchange of two members in lines of 128 bytes, as lines.cuh
+// has them: 15 words of data, and the flag. Eight threads share a line, so a warp has four at a
+// time: these are what the protocol calls a line, and the warp runs the state machine as one.
 //
 // The code that a warp runs through decides the time of all but the largest messages
 // (docs/results/collectives.md). So what a launch needs is in registers, members are numbered from
@@ -20,7 +20,7 @@ namespace penstock::peer_gpu {
 class RallyLinesOfTwo {
  public:
   static constexpr bool may_close = false, in_turns = true;
-  static constexpr unsigned unit_threads = 32;
+  static constexpr unsigned processor_threads = 32;
 
   __device__ static bool any(bool value) { return __any_sync(~0u, value) != 0; }
 
@@ -29,8 +29,8 @@ class RallyLinesOfTwo {
   // has read what it sent.
   __device__ RallyLinesOfTwo(const RallyItem& item, std::uint32_t thread, std::uint32_t threads)
       : item_(item),
-        first_(thread / unit_threads * fours),
-        step_(threads / unit_threads * fours),
+        first_(thread / processor_threads * fours),
+        step_(threads / processor_threads * fours),
         combination_(item.combination),
         combines_(item.combines),
         mine_first_(item.me == 0),
@@ -53,8 +53,6 @@ class RallyLinesOfTwo {
 
   __device__ static constexpr unsigned members() { return 2; }
   __device__ static constexpr unsigned me() { return 0; }
-  // Lines of a warp that is alone.
-  __device__ std::uint32_t units_from(unsigned) const { return (units_from_ + fours - 1) / fours; }
   __device__ std::uint32_t lines_to(unsigned member) const {
     return member == me() ? lines_own_ : lines_to_;
   }
@@ -67,19 +65,19 @@ class RallyLinesOfTwo {
   __device__ static constexpr unsigned flag_bits() { return PENSTOCK_FLAG_BITS; }
 
   __device__ void fill(unsigned, unsigned, std::uint32_t line) {
-    if (aligned_) fetch(data_, sent_, unit(line));
+    if (aligned_) fetch(data_, sent_, place(line));
   }
   // Relaxed, as RallyPort's.
   __device__ void store_flag(unsigned, unsigned slot, std::uint32_t line, Word64 flag) {
     Cell* const to = there_ + slot * there_cells_;
     if (aligned_)
-      store(to, unit(line), units_to_, data_, flag);
+      store(to, place(line), units_to_, data_, flag);
     else
-      send_bytes(item_, to, unit(line), flag);
+      send_bytes(item_, to, place(line), flag);
   }
   // The flag that all four show; else something above a flag's 32 bits.
   __device__ Word64 load_flag(unsigned, unsigned slot, std::uint32_t line) {
-    data_ = load(here_ + slot * here_cells_, unit(line), units_from_);
+    data_ = load(here_ + slot * here_cells_, place(line), units_from_);
     const Word64 flag = __shfl_sync(~0u, data_.high, flag_rank);
     return any(data_.high != flag && has_flag()) ? ~Word64{0} : flag;
   }
@@ -87,18 +85,18 @@ class RallyLinesOfTwo {
   __device__ void take(unsigned member, unsigned, std::uint32_t line) {
     const bool own = member == me();
     if (own && combines_) return;
-    if (!aligned_) return take_bytes(item_, own, data_, unit(line));
+    if (!aligned_) return take_bytes(item_, own, data_, place(line));
     Cell data = data_;
-    if (own || combines_) fetch(data, own_sent_, unit(line));
-    if (own) return drain(data, own_received_, unit(line));
+    if (own || combines_) fetch(data, own_sent_, place(line));
+    if (own) return drain(data, own_received_, place(line));
     if (combines_) data = combined(data, data_);
-    drain(data, received_, unit(line));
+    drain(data, received_, place(line));
   }
   __device__ static Word64 load_closed(unsigned) { return 0; }
   __device__ static void store_closed(unsigned, Word64) {}
 
  private:
-  static constexpr unsigned fours = unit_threads / wide_cells, flag_rank = wide_cells - 1;
+  static constexpr unsigned fours = processor_threads / wide_cells, flag_rank = wide_cells - 1;
   static constexpr std::uint32_t words_of_line = wide_payload / sizeof(Word64);
 
   // What lies at an aligned address.
@@ -121,9 +119,9 @@ class RallyLinesOfTwo {
   __device__ static unsigned rank() { return threadIdx.x % wide_cells; }
   __device__ static bool has_flag() { return rank() == flag_rank; }
 
-  // This thread's line of the protocol's.
-  __device__ std::uint32_t unit(std::uint32_t line) const {
-    return first_ + line * step_ + threadIdx.x % unit_threads / wide_cells;
+  // Of the 128 bytes that this thread has a part of, in the protocol's line.
+  __device__ std::uint32_t place(std::uint32_t line) const {
+    return first_ + line * step_ + threadIdx.x % processor_threads / wide_cells;
   }
   __device__ std::uint32_t lines_of(std::uint32_t units) const {
     return first_ < units ? (units - first_ - 1) / step_ + 1 : 0;

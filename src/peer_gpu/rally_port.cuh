@@ -19,7 +19,7 @@ template <int ahead>
 class RallyPort {
  public:
   static constexpr bool may_close = false, in_turns = false;
-  static constexpr unsigned unit_threads = 1;
+  static constexpr unsigned processor_threads = 1;
 
   __device__ static bool any(bool value) { return value; }
 
@@ -47,9 +47,6 @@ class RallyPort {
   }
   __device__ std::uint32_t lines_from(unsigned member) const {
     return item_.alike ? most_lines_ : lines_of(routes_[member].units_from);
-  }
-  __device__ std::uint32_t units_from(unsigned member) const {
-    return routes_[member].units_from;
   }
   __device__ std::uint32_t most_lines() const {
     return most_lines_;

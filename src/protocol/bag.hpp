@@ -66,8 +66,8 @@ concept ReceiverPort = requires(P port, Source source, Slot slot, Number number)
 };
 
 // Pending: no slot has been given back, or the receiver serves nothing more. A write that is under
-// way cannot be called back, as in segment.hpp: where the receiver has closed meanwhile, the
-// message is not counted as put.
+// way is not called back, nor waited for as a segment's is: where the receiver has closed
+// meanwhile, the message is not counted as put.
 template <SourcePort P>
 PENSTOCK_HD Progress put(P& port, Number number) {
   const Slot slot = port.template free_slot<Order::acquire>();
