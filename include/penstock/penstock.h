@@ -564,7 +564,8 @@ PST_API int PST_Comm_enqueue_only(MPI_Comm comm);
  * same members at once. The window is freed by MPI_Win_free. Errors: PST_ERROR_WINDOW for
  * MPI_WIN_NULL, PST_ERROR_UNSUPPORTED for dynamic windows, PST_ERROR_COMMUNICATOR for members
  * outside MPI_COMM_WORLD, PST_ERROR_TRANSPORT, PST_ERROR_THREAD_LEVEL for members on several hosts
- * below MPI_THREAD_MULTIPLE, PST_ERROR_RESOURCES; on those that still wait PST_ERROR_PEER_DEAD.
+ * below MPI_THREAD_MULTIPLE, PST_ERROR_RESOURCES; on those that still wait PST_ERROR_PEER_DEAD,
+ * but for a process that ends while MPI makes a communicator, or its own window, in this call.
  * Source: Penstock. */
 PST_API int PST_Win_attach(MPI_Win win);
 
@@ -696,7 +697,8 @@ PST_API int PST_Free_mem(void* base);
  * orders its own use. Collective over `team`; blocks, as MPI's collectives do: PENSTOCK_TIMEOUT
  * does not bound it. Errors, on all ranks alike: PST_ERROR_ARGUMENT, PST_ERROR_UNSUPPORTED (other
  * memory; a rank that does not reach it), PST_ERROR_COMMUNICATOR, PST_ERROR_RESOURCES,
- * PST_ERROR_MPI; on those that still wait PST_ERROR_PEER_DEAD (a process of the team has ended).
+ * PST_ERROR_MPI; on those that still wait PST_ERROR_PEER_DEAD (a process of the team has ended;
+ * but one that ends while MPI makes a communicator in this call may keep the others in MPI).
  * Source: Penstock. */
 PST_API int PST_Team_memory(void* base, MPI_Aint size, int owner, MPI_Comm team, void* mineptr);
 

@@ -267,7 +267,7 @@ transport::Verdict GpuPeer::can_serve_group(const transport::GroupMessage& ours)
 // hold less memory. What is not combined on its way is copied once by messages, and twice by slots.
 // Whether the other member is on a GPU that this process sees is not known yet.
 std::size_t GpuPeer::fastest_directly(const transport::GroupMessage& ours) const {
-  constexpr std::size_t in_cells = 256 << 10, moved_in_lines = 1 << 20,
+  constexpr std::size_t in_cells = 256 << 10, moved_in_lines = 4 << 20,
                         combined_in_lines = 16 << 20;
   if (!can_rally_in_lines(ours) || halves_.settings().cuda_wide_lines > in_cells ||
       !halves_.devices().sees_whole_lines(ours.gpu))

@@ -88,6 +88,9 @@ TEST_P(Rally, LinesInTurns) {
   expect_holds("in turns", two);
   two.lines = unequal;
   expect_holds("in turns, two lines and one", two);
+  two.ahead = 1;
+  expect_holds("in turns, two lines and one, one ahead", two);
+  two.ahead = 0;
   two.epochs = longer(10);
   two.may_fail = 3;
   expect_holds("in turns, given up", two);

@@ -103,7 +103,7 @@ class Member {
 
   Progress wait_once() {
     if (is(Defect::takes_first)) return take_first();
-    if (scenario_.in_turns) return rally::exchange(first_, state_, 0);
+    if (scenario_.in_turns) return rally::exchange(first_, state_, scenario_.ahead);
     return scenario_.flights == 1 ? rally::wait(first_, state_)
                                   : rally::wait(first_, results_, state_);
   }

@@ -57,6 +57,7 @@ struct Scenario {
   unsigned blocks = 1;    // line i is block i's
   bool apart = false;     // start and wait are calls, and kernels, of their own
   bool in_turns = false;  // start and wait are one, a line sent and a line taken
+  unsigned ahead = 0;     // lines, then
   bool closes = true;     // behind the last epoch
   // Bit m: member m may be released from any of its waits; may die anywhere, if no other one has.
   unsigned may_fail = 0;
