@@ -39,8 +39,8 @@
  * III-V of "CPU-free two-sided MPI GPU communication"), "HPE" that on messages
  * that a stream triggers and MPI matches ("Exploring GPU Stream-Aware Message Passing using
  * Triggered Operations"), "STRMA" that on stream-triggered
- * active-target RMA, "RAPIDS" that on its channels and bags, "MPI" the MPI standard, "Penstock" this
- * project's docs/semantics.md.
+ * active-target RMA, "RAPIDS" that on its channels and bags, "MPI" the MPI standard, "Penstock"
+ * this project's docs/semantics.md.
  */
 #ifndef PENSTOCK_PENSTOCK_H
 #define PENSTOCK_PENSTOCK_H

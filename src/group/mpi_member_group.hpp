@@ -19,8 +19,8 @@ class MpiMemberGroup final : public MemberGroup {
   // Collective over the processes of the window, or of the communicator. Throw
   // base::Error(communicator) where these reach beyond MPI_COMM_WORLD, base::Error(mpi). In some
   // MPIs both handles are of one type. While they wait for the others they call what `watch` makes;
-  // but MPI's own calls wait by themselves: the one that makes the members' communicator, which those
-  // of a communicator enter when all have come, and that of create_window().
+  // but MPI's own calls wait by themselves: the one that makes the members' communicator, which
+  // those of a communicator enter when all have come, and that of create_window().
   static std::unique_ptr<MpiMemberGroup> of_window(MPI_Win window, const Watch& watch);
   static std::unique_ptr<MpiMemberGroup> of_communicator(MPI_Comm comm, const Watch& watch);
   ~MpiMemberGroup() override;
