@@ -116,8 +116,8 @@ class Transport {
   virtual Verdict can_serve_group(const GroupMessage& /*ours*/) const {
     return {false, "it serves no collectives without messages"};
   }
-  // Of what it serves by a direct exchange: how many bytes a member may store, or get, where this is
-  // expected to be faster than messages.
+  // Of what it serves by a direct exchange: how many bytes a member may store, or get, where this
+  // is expected to be faster than messages.
   virtual std::size_t fastest_directly(const GroupMessage& /*ours*/) const { return 0; }
   // On one member, from the records of all: whether their parts fit together.
   virtual Verdict can_connect_group(std::span<const WireRecord> /*records*/) const {
