@@ -132,11 +132,11 @@ class RallyLinesOfTwo {
   __device__ static void store(Cell* slot, std::uint32_t unit, std::uint32_t units, Cell data,
                                Word64 flag) {
     if (has_flag()) data.high = flag;
-    __syncwarp();
+    __syncwarp(~0u);
     if (unit < units) gpu::store_cell(slot + unit * wide_cells, data);
   }
   __device__ static Cell load(const Cell* slot, std::uint32_t unit, std::uint32_t units) {
-    __syncwarp();
+    __syncwarp(~0u);
     return gpu::load_cell(slot + min(unit, units - 1) * wide_cells);
   }
 
