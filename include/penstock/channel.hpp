@@ -37,6 +37,9 @@ class ChannelOwner : public Request {
 
 }  // namespace detail
 
+// None of the verbs makes the caller wait: the stream does. The host reads or writes elements
+// behind queue.synchronize(), and what changes them in between goes by stream.launch().
+
 // The sender's end. Elements must outlive it and stay where they are. `unit`: elements; 0 leaves it
 // to the library. Offsets and counts are in elements.
 template <class Element>

@@ -252,16 +252,16 @@ PST_API int PST_Stream_queue(void* stream, PST_Queue* queue);
 PST_API int PST_Queue_free(PST_Queue* queue);
 
 /* Blocks until everything started on the queue is complete, also what has no wait enqueued (a wait
- * is enqueued for it; an exposure epoch alone is left to PST_Win_wait_stream), and until everything
- * enqueued on its stream before the call has ended. MPI's own messages move meanwhile, where this
- * thread may call MPI (docs/semantics.md). Returns the queue's error if communication has failed on
- * it: such an error is sticky, and every later enqueue on the queue returns it. Errors:
- * PST_ERROR_QUEUE, PST_ERROR_STREAM (called by a function that runs on a stream; the stream is
- * being captured), PST_ERROR_NOT_STARTED (something was started in a graph capture that has ended
- * without its wait: all else has been waited for, and the next call does not tell it again),
- * PST_ERROR_RESOURCES, PST_ERROR_PEER_DEAD, PST_ERROR_PEER_FREED, PST_ERROR_TIMEOUT,
- * PST_ERROR_BUFFER, PST_ERROR_READY, PST_ERROR_TRANSPORT (a copy has failed), PST_ERROR_MPI.
- * Source: ST III-D. */
+ * is enqueued for it; an exposure epoch alone is left to PST_Win_wait_stream, and a put of a
+ * channel to PST_Channel_put_wait), and until everything enqueued on its stream before the call has
+ * ended. MPI's own messages move meanwhile, where this thread may call MPI (docs/semantics.md).
+ * Returns the queue's error if communication has failed on it: such an error is sticky, and every
+ * later enqueue on the queue returns it. Errors: PST_ERROR_QUEUE, PST_ERROR_STREAM (called by a
+ * function that runs on a stream; the stream is being captured), PST_ERROR_NOT_STARTED (something
+ * was started in a graph capture that has ended without its wait: all else has been waited for, and
+ * the next call does not tell it again), PST_ERROR_RESOURCES, PST_ERROR_PEER_DEAD,
+ * PST_ERROR_PEER_FREED, PST_ERROR_TIMEOUT, PST_ERROR_BUFFER, PST_ERROR_READY, PST_ERROR_TRANSPORT
+ * (a copy has failed), PST_ERROR_MPI. Source: ST III-D. */
 PST_API int PST_Queue_wait(PST_Queue queue);
 
 /* Sets *flag to 1 when PST_Queue_wait would return at once, else to 0: so also while something that
