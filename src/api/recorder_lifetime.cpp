@@ -93,7 +93,14 @@ bool wants_thread_multiple() noexcept {
 // from PST_Init.
 void initialise_from_mpi_init() noexcept {
   mpi_init_came_through.store(true, std::memory_order_relaxed);
-  base::log::failures_in([&] { initialise_library(); });
+  base::log::failures_in([&] {
+    try {
+      initialise_library();
+    } catch (const base::Error& error) {
+      throw base::Error(error.kind(),
+                        std::string(error.text()) + "; the program goes on by MPI alone");
+    }
+  });
 }
 
 int init(int* argc, char*** argv, bool with_thread, int required, int* provided) {
