@@ -24,6 +24,7 @@
 namespace penstock::api {
 
 using overlap::Caller;
+using transport::Direction;
 
 std::atomic<bool> overlap_begun{false};
 
@@ -58,6 +59,7 @@ void begin_overlap() noexcept {
         throw base::Error(
             base::ErrorKind::setting,
             "PENSTOCK_OVERLAP=exact needs to see MPI's calls: " + why_not_recording());
+      large::prepare_questions();
     });
     auto made = std::make_unique<overlap::Engine>(library->settings(), library->world(),
                                                   library->transports().peer());
@@ -110,28 +112,50 @@ std::vector<std::pair<std::string, std::uint64_t>> count_large_messages() {
 
 namespace {
 
-bool is_right_tag(int tag) {
+// Nothing: there are none, or MPI itself cannot count them.
+std::optional<std::size_t> bytes_of(const MessageCall& call) {
+  MPI_Count size = 0;
+  if (call.count <= 0 || call.datatype == MPI_DATATYPE_NULL ||
+      PMPI_Type_size_x(call.datatype, &size) != MPI_SUCCESS || size <= 0)
+    return std::nullopt;
+  if (call.count > std::numeric_limits<MPI_Count>::max() / size) return std::nullopt;
+  return static_cast<std::size_t>(size * call.count);
+}
+
+// Wildcards are a receive's.
+bool is_right_tag(const MessageCall& call) {
   static const int last = group::last_tag();
-  return tag == MPI_ANY_TAG || (tag >= 0 && tag <= last);
+  if (call.tag == MPI_ANY_TAG) return call.direction == Direction::receive;
+  return call.tag >= 0 && call.tag <= last;
+}
+
+bool is_right_peer(const MessageCall& call, const group::Communicator& communicator) {
+  if (call.peer == MPI_ANY_SOURCE) return call.direction == Direction::receive;
+  return call.peer >= 0 && call.peer < group::peers_of(communicator);
+}
+
+// A datatype of addresses goes with MPI_BOTTOM, which may be null.
+bool is_right_buffer(const MessageCall& call) {
+  if (call.buffer != nullptr) return true;
+  MPI_Count lowest = 0, extent = 0;
+  return PMPI_Type_get_true_extent_x(call.datatype, &lowest, &extent) == MPI_SUCCESS && lowest != 0;
 }
 
 }  // namespace
 
 std::optional<LargeMessage> large_message(const MessageCall& call) noexcept {
   try {
-    MPI_Count size = 0;
-    if (call.count <= 0 || call.peer == MPI_PROC_NULL || call.datatype == MPI_DATATYPE_NULL ||
-        PMPI_Type_size_x(call.datatype, &size) != MPI_SUCCESS || size <= 0)
+    const auto bytes = bytes_of(call);
+    if (!bytes || *bytes < large::engine->least_bytes() || call.peer == MPI_PROC_NULL ||
+        base::forked())
       return std::nullopt;
-    if (call.count > std::numeric_limits<MPI_Count>::max() / size) return std::nullopt;
-    const auto bytes = static_cast<std::size_t>(size * call.count);
-    if (bytes < large::engine->least_bytes() || base::forked()) return std::nullopt;
-    LargeMessage message{large::served(call.comm), core::any_rank, bytes};
-    if (!message.communicator || !is_right_tag(call.tag)) return std::nullopt;
-    if (call.peer != MPI_ANY_SOURCE) {
+    LargeMessage message{large::served(call.comm), core::any_rank, *bytes};
+    if (!message.communicator || !is_right_tag(call) ||
+        !is_right_peer(call, *message.communicator) || !is_right_buffer(call) ||
+        !large::committed(call.datatype))
+      return std::nullopt;
+    if (call.peer != MPI_ANY_SOURCE)
       message.peer_world = group::world_rank(*message.communicator, call.peer);
-      if (call.peer < 0 || call.peer >= group::peers_of(*message.communicator)) return std::nullopt;
-    }
     return message;
   } catch (const std::exception&) {
     return std::nullopt;  // MPI's call says what is wrong

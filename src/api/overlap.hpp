@@ -19,6 +19,7 @@
 #include "base/no_copy.hpp"
 #include "group/communicator.hpp"
 #include "overlap/caller.hpp"
+#include "transport/message.hpp"
 
 namespace penstock::api {
 
@@ -39,6 +40,7 @@ std::vector<std::pair<std::string, std::uint64_t>> count_large_messages();
 // What a call names.
 struct MessageCall {
   const char* call;
+  transport::Direction direction;
   const void* buffer;
   MPI_Count count;
   MPI_Datatype datatype;

@@ -7,6 +7,7 @@
 
 #include "api/overlap_messages.hpp"
 #include "api/recorder_driving.hpp"
+#include "base/no_copy.hpp"
 #include "penstock_recorder_config.h"
 
 namespace penstock::api {
@@ -14,12 +15,17 @@ namespace penstock::api {
 namespace large {
 namespace {
 
-// One half of an exchange: ours, or MPI's nonblocking one.
-struct Half {
+// One half of an exchange: ours, or MPI's persistent one. Making that checks its arguments before
+// either half begins: a receive that has begun may take a message, which it could not give back.
+struct Half : private base::NoCopy {
   std::optional<LargeMessage> large;
   MPI_Request mpi = MPI_REQUEST_NULL;
   MPI_Status status{};
   int code = MPI_SUCCESS;
+
+  ~Half() {
+    if (mpi != MPI_REQUEST_NULL) PMPI_Request_free(&mpi);
+  }
 
   bool done(Message& message) {
     if (large) return engine->ended(message);
@@ -31,14 +37,26 @@ struct Half {
 };
 
 #if PENSTOCK_HAVE_MPI_Send_c
-constexpr auto isend_of_mpi = PMPI_Isend_c;
-constexpr auto irecv_of_mpi = PMPI_Irecv_c;
-using BeginCount = MPI_Count;
+constexpr auto send_init_of_mpi = PMPI_Send_init_c;
+constexpr auto recv_init_of_mpi = PMPI_Recv_init_c;
+using InitCount = MPI_Count;
 #else
-constexpr auto isend_of_mpi = PMPI_Isend;
-constexpr auto irecv_of_mpi = PMPI_Irecv;
-using BeginCount = int;
+constexpr auto send_init_of_mpi = PMPI_Send_init;
+constexpr auto recv_init_of_mpi = PMPI_Recv_init;
+using InitCount = int;
 #endif
+
+void make_send(const MessageCall& call, Half& half) noexcept {
+  if (half.large) return;
+  half.code = send_init_of_mpi(call.buffer, static_cast<InitCount>(call.count), call.datatype,
+                               call.peer, call.tag, call.comm, &half.mpi);
+}
+
+void make_receive(const MessageCall& call, Half& half) noexcept {
+  if (half.large) return;
+  half.code = recv_init_of_mpi(const_cast<void*>(call.buffer), static_cast<InitCount>(call.count),
+                               call.datatype, call.peer, call.tag, call.comm, &half.mpi);
+}
 
 void set_null(MPI_Status& status) noexcept {
   set_count(status, 0, false);
@@ -73,15 +91,15 @@ void exchange(const MessageCall& send_call, const MessageCall& receive_call, boo
   if (receiving.large) describe(receive, receive_call, *receiving.large);
   // In one buffer both are large or neither, but for messages to nobody.
   if (replaces && sending.large) take_copy(send);
-  if (receiving.large) {
+  make_send(send_call, sending);
+  if (sending.code != MPI_SUCCESS) return;
+  make_receive(receive_call, receiving);
+  if (receiving.code != MPI_SUCCESS) return;
+  if (receiving.large)
     engine->receive(receive, Caller::waiting);
-  } else {
-    receiving.code =
-        irecv_of_mpi(const_cast<void*>(receive_call.buffer),
-                     static_cast<BeginCount>(receive_call.count), receive_call.datatype,
-                     receive_call.peer, receive_call.tag, receive_call.comm, &receiving.mpi);
-    if (receiving.code != MPI_SUCCESS) return;
-  }
+  else
+    receiving.code = PMPI_Start(&receiving.mpi);
+  if (receiving.code != MPI_SUCCESS) return;
   if (sending.large) {
     try {
       engine->send(send);
@@ -95,9 +113,7 @@ void exchange(const MessageCall& send_call, const MessageCall& receive_call, boo
       throw;
     }
   } else {
-    sending.code =
-        isend_of_mpi(send_call.buffer, static_cast<BeginCount>(send_call.count), send_call.datatype,
-                     send_call.peer, send_call.tag, send_call.comm, &sending.mpi);
+    sending.code = PMPI_Start(&sending.mpi);
     if (sending.code != MPI_SUCCESS) return give_back(receive);
   }
   wait_for_both(sending, send, receiving, receive);

@@ -6,6 +6,8 @@
 #include "base/log.hpp"
 #include "datatype/copy.hpp"
 #include "device/gpu.hpp"
+#include "group/datatype_contents.hpp"
+#include "group/mpi_check.hpp"
 #include "group/mpi_communicator.hpp"
 #include "group/mpi_layout.hpp"
 
@@ -28,7 +30,31 @@ LargeMessages decide(MPI_Comm comm, const group::Communicator& communicator) {
   return LargeMessages::ours;
 }
 
+// For questions to MPI whose answer is an error, which the program's handlers are not to see. MPI
+// frees it at its end, as threads may be asking until then.
+MPI_Comm questions = MPI_COMM_NULL;
+
 }  // namespace
+
+// Not by MPI_Comm_dup, which runs what the program has its attributes copied by.
+void prepare_questions() {
+  if (questions != MPI_COMM_NULL) return;
+  MPI_Comm made = MPI_COMM_NULL;
+  MPI_Group self = MPI_GROUP_NULL;
+  group::check_mpi(PMPI_Comm_group(MPI_COMM_SELF, &self), "MPI_Comm_group");
+  const int code = PMPI_Comm_create(MPI_COMM_SELF, self, &made);
+  PMPI_Group_free(&self);
+  group::check_mpi(code, "MPI_Comm_create");
+  group::check_mpi(PMPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  questions = made;
+}
+
+// MPI has no call that asks for it: of a send to nobody it looks at the datatype alone.
+bool committed(MPI_Datatype datatype) {
+  if (group::is_predefined(datatype)) return true;
+  const char nothing = 0;
+  return PMPI_Send(&nothing, 1, datatype, MPI_PROC_NULL, 0, questions) == MPI_SUCCESS;
+}
 
 std::shared_ptr<group::Communicator> served(MPI_Comm comm) {
   if (comm == MPI_COMM_NULL) return nullptr;

@@ -69,6 +69,10 @@ int reported(const group::Communicator& communicator, Body&& body) noexcept {
 std::shared_ptr<group::Communicator> served(MPI_Comm comm);
 core::Envelope key_of(const group::Communicator& communicator, int source, int tag);
 
+// Before the first committed(), by a thread that may call MPI. Throws base::Error(mpi).
+void prepare_questions();
+// Whether messages may be of that datatype. Throws base::Error(mpi).
+bool committed(MPI_Datatype datatype);
 // ---- A message from a call's arguments. These throw base::Error for what only this end can know.
 void describe(Message& message, const MessageCall& call, const LargeMessage& large);
 // `lowest`: where its lowest byte lies.

@@ -26,6 +26,7 @@ using penstock::api::SendMode;
 using penstock::api::wait_driving;
 using penstock::api::wait_for;
 using penstock::core::match_under_way;
+using penstock::transport::Direction;
 
 namespace {
 
@@ -44,7 +45,7 @@ template <auto block, auto begin, class Count>
 int send(const char* call, const void* buf, Count count, MPI_Datatype datatype, int dest, int tag,
          MPI_Comm comm) {
   if (overlaps()) [[unlikely]] {
-    const MessageCall named{call, buf, count, datatype, dest, tag, comm};
+    const MessageCall named{call, Direction::send, buf, count, datatype, dest, tag, comm};
     if (const auto large = large_message(named))
       return penstock::api::large_send(named, *large, SendMode::direct);
   }
@@ -67,7 +68,7 @@ template <auto block, auto begin, class Count>
 int receive(const char* call, void* buf, Count count, MPI_Datatype datatype, int source, int tag,
             MPI_Comm comm, MPI_Status* status) {
   if (overlaps()) [[unlikely]] {
-    const MessageCall named{call, buf, count, datatype, source, tag, comm};
+    const MessageCall named{call, Direction::receive, buf, count, datatype, source, tag, comm};
     if (const auto large = large_message(named))
       return penstock::api::large_receive(named, *large, status);
     if (source != MPI_PROC_NULL) {
@@ -86,7 +87,8 @@ int receive_found(const char* call, void* buf, Count count, MPI_Datatype datatyp
                   MPI_Message* message, MPI_Status* status) {
   if (overlaps()) [[unlikely]]
     if (const auto code = penstock::api::receive_probed(
-            {call, buf, count, datatype, 0, 0, MPI_COMM_NULL}, message, nullptr, status))
+            {call, Direction::receive, buf, count, datatype, 0, 0, MPI_COMM_NULL}, message, nullptr,
+            status))
       return *code;
   return receive_driven<block, begin>(*message == MPI_MESSAGE_NO_PROC, status, buf, count, datatype,
                                       message);
@@ -141,8 +143,9 @@ int sendrecv(const char* call, const void* sendbuf, Count sendcount, MPI_Datatyp
              int source, int recvtag, MPI_Comm comm, MPI_Status* status) {
   if (overlaps()) [[unlikely]]
     if (const auto code = penstock::api::large_exchange(
-            {call, sendbuf, sendcount, sendtype, dest, sendtag, comm},
-            {call, recvbuf, recvcount, recvtype, source, recvtag, comm}, false, status))
+            {call, Direction::send, sendbuf, sendcount, sendtype, dest, sendtag, comm},
+            {call, Direction::receive, recvbuf, recvcount, recvtype, source, recvtag, comm}, false,
+            status))
       return *code;
   if (!match_under_way()) [[likely]]
     return block(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
@@ -283,8 +286,10 @@ int MPI_Sendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, 
     return code;
   if (overlaps()) [[unlikely]]
     if (const auto code = penstock::api::large_exchange(
-            {"MPI_Sendrecv_replace", buf, count, datatype, dest, sendtag, comm},
-            {"MPI_Sendrecv_replace", buf, count, datatype, source, recvtag, comm}, true, status))
+            {"MPI_Sendrecv_replace", Direction::send, buf, count, datatype, dest, sendtag, comm},
+            {"MPI_Sendrecv_replace", Direction::receive, buf, count, datatype, source, recvtag,
+             comm},
+            true, status))
       return *code;
   if (!match_under_way() || !can_be_packed(count, datatype)) [[likely]]
     return PMPI_Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm,
@@ -343,8 +348,10 @@ int MPI_Sendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype, in
     return code;
   if (overlaps()) [[unlikely]]
     if (const auto code = penstock::api::large_exchange(
-            {"MPI_Sendrecv_replace_c", buf, count, datatype, dest, sendtag, comm},
-            {"MPI_Sendrecv_replace_c", buf, count, datatype, source, recvtag, comm}, true, status))
+            {"MPI_Sendrecv_replace_c", Direction::send, buf, count, datatype, dest, sendtag, comm},
+            {"MPI_Sendrecv_replace_c", Direction::receive, buf, count, datatype, source, recvtag,
+             comm},
+            true, status))
       return *code;
   if (!match_under_way()) [[likely]]
     return PMPI_Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm,

@@ -8,14 +8,15 @@ using penstock::api::large_message;
 using penstock::api::MessageCall;
 using penstock::api::overlaps;
 using penstock::api::SendMode;
+using penstock::transport::Direction;
 
 namespace {
 
 template <auto mpi, SendMode mode = SendMode::direct, class Count>
 int isend(const char* call, const void* buf, Count count, MPI_Datatype datatype, int dest, int tag,
           MPI_Comm comm, MPI_Request* request) {
-  if (overlaps()) [[unlikely]] {
-    const MessageCall named{call, buf, count, datatype, dest, tag, comm};
+  if (overlaps() && request != nullptr) [[unlikely]] {
+    const MessageCall named{call, Direction::send, buf, count, datatype, dest, tag, comm};
     if (const auto large = large_message(named))
       return penstock::api::start_large_send(named, *large, mode, request);
   }
@@ -25,8 +26,8 @@ int isend(const char* call, const void* buf, Count count, MPI_Datatype datatype,
 template <auto mpi, class Count>
 int irecv(const char* call, void* buf, Count count, MPI_Datatype datatype, int source, int tag,
           MPI_Comm comm, MPI_Request* request) {
-  if (overlaps()) [[unlikely]] {
-    const MessageCall named{call, buf, count, datatype, source, tag, comm};
+  if (overlaps() && request != nullptr) [[unlikely]] {
+    const MessageCall named{call, Direction::receive, buf, count, datatype, source, tag, comm};
     if (const auto large = large_message(named))
       return penstock::api::start_large_receive(named, *large, request);
   }
@@ -37,7 +38,7 @@ template <auto mpi, class Count>
 int bsend(const char* call, const void* buf, Count count, MPI_Datatype datatype, int dest, int tag,
           MPI_Comm comm) {
   if (overlaps()) [[unlikely]] {
-    const MessageCall named{call, buf, count, datatype, dest, tag, comm};
+    const MessageCall named{call, Direction::send, buf, count, datatype, dest, tag, comm};
     if (const auto large = large_message(named))
       return penstock::api::large_send(named, *large, SendMode::buffered);
   }
@@ -47,9 +48,10 @@ int bsend(const char* call, const void* buf, Count count, MPI_Datatype datatype,
 template <auto mpi, class Count>
 int imrecv(const char* call, void* buf, Count count, MPI_Datatype datatype, MPI_Message* message,
            MPI_Request* request) {
-  if (overlaps()) [[unlikely]]
+  if (overlaps() && request != nullptr) [[unlikely]]
     if (const auto code = penstock::api::receive_probed(
-            {call, buf, count, datatype, 0, 0, MPI_COMM_NULL}, message, request, nullptr))
+            {call, Direction::receive, buf, count, datatype, 0, 0, MPI_COMM_NULL}, message, request,
+            nullptr))
       return *code;
   return mpi(buf, count, datatype, message, request);
 }
@@ -106,9 +108,10 @@ int MPI_Imrecv(void* buf, int count, MPI_Datatype datatype, MPI_Message* message
 int MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
                   void* recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
                   MPI_Comm comm, MPI_Request* request) {
-  if (const auto code =
-          refused({"MPI_Isendrecv", sendbuf, sendcount, sendtype, dest, sendtag, comm},
-                  {"MPI_Isendrecv", recvbuf, recvcount, recvtype, source, recvtag, comm}))
+  if (const auto code = refused(
+          {"MPI_Isendrecv", Direction::send, sendbuf, sendcount, sendtype, dest, sendtag, comm},
+          {"MPI_Isendrecv", Direction::receive, recvbuf, recvcount, recvtype, source, recvtag,
+           comm}))
     return *code;
   return PMPI_Isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
                         source, recvtag, comm, request);
@@ -118,9 +121,10 @@ int MPI_Isendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int
 #if PENSTOCK_HAVE_MPI_Isendrecv_replace
 int MPI_Isendrecv_replace(void* buf, int count, MPI_Datatype datatype, int dest, int sendtag,
                           int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
-  if (const auto code =
-          refused({"MPI_Isendrecv_replace", buf, count, datatype, dest, sendtag, comm},
-                  {"MPI_Isendrecv_replace", buf, count, datatype, source, recvtag, comm}))
+  if (const auto code = refused(
+          {"MPI_Isendrecv_replace", Direction::send, buf, count, datatype, dest, sendtag, comm},
+          {"MPI_Isendrecv_replace", Direction::receive, buf, count, datatype, source, recvtag,
+           comm}))
     return *code;
   return PMPI_Isendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm,
                                 request);
@@ -169,9 +173,10 @@ int MPI_Imrecv_c(void* buf, MPI_Count count, MPI_Datatype datatype, MPI_Message*
 int MPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest,
                     int sendtag, void* recvbuf, MPI_Count recvcount, MPI_Datatype recvtype,
                     int source, int recvtag, MPI_Comm comm, MPI_Request* request) {
-  if (const auto code =
-          refused({"MPI_Isendrecv_c", sendbuf, sendcount, sendtype, dest, sendtag, comm},
-                  {"MPI_Isendrecv_c", recvbuf, recvcount, recvtype, source, recvtag, comm}))
+  if (const auto code = refused(
+          {"MPI_Isendrecv_c", Direction::send, sendbuf, sendcount, sendtype, dest, sendtag, comm},
+          {"MPI_Isendrecv_c", Direction::receive, recvbuf, recvcount, recvtype, source, recvtag,
+           comm}))
     return *code;
   return PMPI_Isendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype,
                           source, recvtag, comm, request);
@@ -180,9 +185,10 @@ int MPI_Isendrecv_c(const void* sendbuf, MPI_Count sendcount, MPI_Datatype sendt
 int MPI_Isendrecv_replace_c(void* buf, MPI_Count count, MPI_Datatype datatype, int dest,
                             int sendtag, int source, int recvtag, MPI_Comm comm,
                             MPI_Request* request) {
-  if (const auto code =
-          refused({"MPI_Isendrecv_replace_c", buf, count, datatype, dest, sendtag, comm},
-                  {"MPI_Isendrecv_replace_c", buf, count, datatype, source, recvtag, comm}))
+  if (const auto code = refused(
+          {"MPI_Isendrecv_replace_c", Direction::send, buf, count, datatype, dest, sendtag, comm},
+          {"MPI_Isendrecv_replace_c", Direction::receive, buf, count, datatype, source, recvtag,
+           comm}))
     return *code;
   return PMPI_Isendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm,
                                   request);
