@@ -44,6 +44,7 @@ struct Requests {
     overlap::Arrival arrival;
     MessageRequest* request;  // whose handle is the message's
     std::shared_ptr<group::Communicator> communicator;
+    bool claimed = false;  // a call tries to receive it
   };
   std::unordered_map<std::uintptr_t, Probed> probed;
   std::unordered_map<std::uintptr_t, MPI_Request> persistent;  // active ones: what stands for them
@@ -68,11 +69,11 @@ int reported(const group::Communicator& communicator, Body&& body) noexcept {
 // Null: the communicator's large messages are MPI's.
 std::shared_ptr<group::Communicator> served(MPI_Comm comm);
 core::Envelope key_of(const group::Communicator& communicator, int source, int tag);
-
 // Before the first committed(), by a thread that may call MPI. Throws base::Error(mpi).
 void prepare_questions();
 // Whether messages may be of that datatype. Throws base::Error(mpi).
 bool committed(MPI_Datatype datatype);
+
 // ---- A message from a call's arguments. These throw base::Error for what only this end can know.
 void describe(Message& message, const MessageCall& call, const LargeMessage& large);
 // `lowest`: where its lowest byte lies.

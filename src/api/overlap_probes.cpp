@@ -3,12 +3,19 @@
 #include <fmt/format.h>
 #include <sched.h>
 
+#include <limits>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "api/overlap_messages.hpp"
 #include "api/recorder_driving.hpp"
 #include "base/forked.hpp"
+#include "base/no_copy.hpp"
+#include "group/mpi_communicator.hpp"
+#include "penstock_recorder_config.h"
 
 namespace penstock::api {
 
@@ -41,6 +48,100 @@ bool cancel_small(MPI_Request& request, MPI_Status* status) noexcept {
   PMPI_Test_cancelled(&ended, &cancelled);
   if (cancelled == 0) give_status(status, ended);
   return cancelled != 0;
+}
+
+// ---- Messages that a probe has taken
+
+// Takes that message, of which a probe has told, out of the engine's tables. Nothing: it is another
+// thread's by now. There is a place for it before it is taken: its sender waits for who reads it.
+std::optional<overlap::Arrival> take_probed(
+    const std::shared_ptr<group::Communicator>& communicator, const overlap::Arrival& seen,
+    MPI_Message* message) {
+  MessageRequest& handle = make_request();
+  const std::uintptr_t bits = group::handle_bits(handle.mpi);
+  const auto forget = [&] {
+    {
+      const std::lock_guard lock(requests.mutex);
+      requests.probed.erase(bits);
+    }
+    drop(handle);
+  };
+  try {
+    {
+      const std::lock_guard lock(requests.mutex);
+      requests.probed.insert_or_assign(bits, Requests::Probed{seen, &handle, communicator});
+    }
+    const auto taken =
+        engine->probe({communicator->id, seen.announced.source, seen.announced.tag}, true);
+    if (!taken) {
+      forget();
+      return std::nullopt;
+    }
+    const std::lock_guard lock(requests.mutex);
+    requests.probed.at(bits).arrival = *taken;
+    *message = group::handle_of<MPI_Message>(bits);
+    return taken;
+  } catch (...) {
+    forget();
+    throw;
+  }
+}
+
+// A probed message while a call tries to receive it. It stays in its place unless it is dropped.
+class Claimed : private base::NoCopy {
+ public:
+  explicit Claimed(MPI_Message message) : bits_(group::handle_bits(message)) {
+    const std::lock_guard lock(requests.mutex);
+    const auto place = requests.probed.find(bits_);
+    if (place == requests.probed.end() || std::exchange(place->second.claimed, true)) return;
+    probed_ = &place->second;
+  }
+  ~Claimed() {
+    if (probed_ == nullptr) return;
+    const std::lock_guard lock(requests.mutex);
+    probed_->claimed = false;
+  }
+  const Requests::Probed* get() const noexcept { return probed_; }
+  void drop(MPI_Message* message) noexcept {
+    MessageRequest& handle = *std::exchange(probed_, nullptr)->request;
+    {
+      const std::lock_guard lock(requests.mutex);
+      requests.probed.erase(bits_);
+    }
+    large::drop(handle);
+    *message = MPI_MESSAGE_NULL;
+  }
+
+ private:
+  const std::uintptr_t bits_;
+  Requests::Probed* probed_ = nullptr;
+};
+
+// MPI's error of a receive with these arguments, which it reports as that of any call. The
+// communicator may have been freed behind the probe: then it is another one's.
+int checked_by_mpi(const MessageCall& call, const group::Communicator& communicator) noexcept {
+  const bool alive = communicator.alive.load();
+  const MPI_Comm comm = alive ? group::handle_of(communicator) : MPI_COMM_SELF;
+  const int source = alive ? call.peer : 0;
+  MPI_Request unused = MPI_REQUEST_NULL;
+  void* const buffer = const_cast<void*>(call.buffer);
+#if PENSTOCK_HAVE_MPI_Send_c
+  const int code =
+      PMPI_Recv_init_c(buffer, call.count, call.datatype, source, call.tag, comm, &unused);
+#else
+  const int code = PMPI_Recv_init(buffer, static_cast<int>(call.count), call.datatype, source,
+                                  call.tag, comm, &unused);
+#endif
+  if (code == MPI_SUCCESS) PMPI_Request_free(&unused);
+  return code;
+}
+
+// Beyond what can be counted it is as much as can be: longer than any message.
+std::size_t bytes_of(const MessageCall& call) noexcept {
+  constexpr auto most = std::numeric_limits<MPI_Count>::max();
+  MPI_Count size = 0;
+  if (PMPI_Type_size_x(call.datatype, &size) != MPI_SUCCESS || size <= 0) return 0;
+  return static_cast<std::size_t>(call.count > most / size ? most : size * call.count);
 }
 
 }  // namespace
@@ -115,16 +216,9 @@ int probe_both(int source, int tag, MPI_Comm comm, int* found, MPI_Message* mess
     }
     overlap::Arrival arrival = *ours;
     if (message != nullptr) {
-      enqueued::MessageRequest& handle = large::make_request();
-      const auto taken = large::engine->probe(
-          {communicator->id, ours->announced.source, ours->announced.tag}, true);
-      if (!taken) return large::drop(handle);  // another thread has
+      const auto taken = large::take_probed(communicator, arrival, message);
+      if (!taken) return;  // another thread has
       arrival = *taken;
-      const std::lock_guard lock(large::requests.mutex);
-      const std::uintptr_t bits = group::handle_bits(handle.mpi);
-      large::requests.probed.insert_or_assign(
-          bits, large::Requests::Probed{arrival, &handle, communicator});
-      *message = group::handle_of<MPI_Message>(bits);
     }
     *found = 1;
     MPI_Status seen{};
@@ -135,28 +229,25 @@ int probe_both(int source, int tag, MPI_Comm comm, int* found, MPI_Message* mess
   });
 }
 
+// The message is the call's only once it has begun: one that fails before leaves it to the next.
 std::optional<int> receive_probed(const MessageCall& call, MPI_Message* message,
                                   MPI_Request* request, MPI_Status* status) noexcept {
-  std::unique_lock lock(large::requests.mutex);
-  const auto place = large::requests.probed.find(group::handle_bits(*message));
-  if (place == large::requests.probed.end()) return std::nullopt;
-  const large::Requests::Probed probed = place->second;
-  large::requests.probed.erase(place);
-  lock.unlock();
-  large::drop(*probed.request);
-  *message = MPI_MESSAGE_NULL;
-  MPI_Count size = 0;
-  PMPI_Type_size_x(call.datatype, &size);
+  if (message == nullptr) return std::nullopt;
+  large::Claimed claimed(*message);
+  if (claimed.get() == nullptr) return std::nullopt;
+  const large::Requests::Probed probed = *claimed.get();
   MessageCall named = call;
   named.peer = probed.arrival.announced.source;
   named.tag = probed.arrival.announced.tag;
-  const LargeMessage large{probed.communicator, probed.arrival.sender,
-                           static_cast<std::size_t>(size * call.count)};
+  if (const int code = large::checked_by_mpi(named, *probed.communicator); code != MPI_SUCCESS)
+    return code;
   return large::reported(*probed.communicator, [&] {
+    const LargeMessage large{probed.communicator, probed.arrival.sender, large::bytes_of(named)};
     if (request == nullptr) {
       overlap::Receive receive;
       large::describe(receive, named, large);
       large::engine->receive(receive, probed.arrival, overlap::Caller::waiting);
+      claimed.drop(message);
       return large::wait_for_result(receive, status);
     }
     auto receive = std::make_unique<overlap::Receive>();
@@ -164,6 +255,7 @@ std::optional<int> receive_probed(const MessageCall& call, MPI_Message* message,
     large::begin_requested(std::move(receive), request, [&](overlap::Receive& each) {
       large::engine->receive(each, probed.arrival, overlap::Caller::passing);
     });
+    claimed.drop(message);
   });
 }
 

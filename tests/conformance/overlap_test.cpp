@@ -693,6 +693,45 @@ TEST(Overlap, WrongArgumentsAreMpisErrors) {
   MPI_Type_free(&uncommitted);
 }
 
+// The message stays for a call that can receive it, and its sender waits for that one.
+TEST(Overlap, AWrongReceiveOfAProbedMessageLeavesIt) {
+  const Bytes out = content(key_of(rank(), 18, 1), 1, large);
+  Bytes in(large, std::byte{0xee});
+  constexpr int most = std::numeric_limits<int>::max();
+  MPI_Datatype uncommitted, huge;
+  MPI_Type_contiguous(count_of(large), MPI_BYTE, &uncommitted);
+  MPI_Type_contiguous(most, MPI_LONG, &huge);
+  MPI_Type_commit(&huge);
+  const int length = count_of(large);
+  for (const bool waits : {true, false}) {
+    MPI_Request send, request = MPI_REQUEST_NULL;
+    EXPECT_PST(MPI_Isend(out.data(), length, MPI_BYTE, next_rank(), 18, MPI_COMM_WORLD, &send));
+    MPI_Message message = MPI_MESSAGE_NULL;
+    MPI_Status status{};
+    EXPECT_PST(MPI_Mprobe(previous_rank(), 18, MPI_COMM_WORLD, &message, &status));
+    const auto receive = [&](void* buffer, int count, MPI_Datatype datatype) {
+      return waits ? MPI_Mrecv(buffer, count, datatype, &message, &status)
+                   : MPI_Imrecv(buffer, count, datatype, &message, &request);
+    };
+    EXPECT_EQ(class_of(receive(in.data(), 1, uncommitted)), MPI_ERR_TYPE);
+    EXPECT_EQ(class_of(receive(in.data(), length, MPI_DATATYPE_NULL)), MPI_ERR_TYPE);
+    EXPECT_EQ(class_of(receive(in.data(), -1, MPI_BYTE)), MPI_ERR_COUNT);
+    EXPECT_EQ(class_of(receive(nullptr, length, MPI_BYTE)), MPI_ERR_BUFFER);
+    EXPECT_NE(receive(in.data(), most, huge), MPI_SUCCESS);
+    EXPECT_NE(message, MPI_MESSAGE_NULL);
+    EXPECT_EQ(check_value(in.data(), in.size(), std::byte{0xee}), "");
+    EXPECT_PST(receive(in.data(), length, MPI_BYTE));
+    EXPECT_EQ(message, MPI_MESSAGE_NULL);
+    if (!waits) EXPECT_PST(MPI_Wait(&request, &status));
+    expect_status(status, previous_rank(), 18, large);
+    expect_content(in, key_of(previous_rank(), 18, 1), 1, "behind wrong receives");
+    EXPECT_PST(MPI_Wait(&send, MPI_STATUS_IGNORE));
+    std::ranges::fill(in, std::byte{0xee});
+  }
+  MPI_Type_free(&uncommitted);
+  MPI_Type_free(&huge);
+}
+
 // A half of it that has begun could not give its message back.
 TEST(Overlap, AnExchangeWithAWrongHalfTakesNoMessage) {
   const Bytes out = content(key_of(rank(), 16, 1), 1, large);
