@@ -367,19 +367,13 @@ void Engine::match(Receive& message, const Arrival& arrival) noexcept {
           "or leave PENSTOCK_OVERLAP off",
           message.label(), arrival.announced.bytes, message.source, message.its_tag);
     });
-    answer(arrival, answer_word(arrival.announced.number, Answer::not_pulled));
+    refuse(partners_[static_cast<std::size_t>(arrival.sender)].station, arrival.announced);
     end(message);
     return;
   }
   message.matched_at = Clock::now();
   ready_.push_back(&message);  // there is room
   ++news_;
-}
-
-void Engine::answer(const Arrival& arrival, std::uint64_t word) noexcept {
-  base::store(
-      partners_[static_cast<std::size_t>(arrival.sender)].station.answer(arrival.announced.answer),
-      word);
 }
 
 bool Engine::look_at_answers() noexcept {

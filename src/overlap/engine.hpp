@@ -137,7 +137,6 @@ class Engine : private base::NoCopy {
   Receive* claim_for(Caller caller) noexcept;
   bool left_to(Caller caller, Receive& message) noexcept;
   void pull(Receive& message, Caller caller) noexcept;
-  void answer(const Arrival& arrival, std::uint64_t word) noexcept;
   void end(Message& message) noexcept;
   void fail(Message& message, base::ErrorKind kind, const char* why) noexcept;
 

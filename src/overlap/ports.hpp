@@ -106,6 +106,12 @@ enum class Answer : std::uint64_t { pulled, not_pulled, copy_failed };
 inline std::uint64_t answer_word(std::uint64_t number, Answer answer) noexcept {
   return number << 2 | static_cast<std::uint64_t>(answer);
 }
+// Of a message that is not pulled.
+inline void refuse(const Station& sender, const Announcement& message) noexcept {
+  std::atomic_ref(sender.answer(message.answer))
+      .store(answer_word(message.number, Answer::not_pulled), std::memory_order_release);
+  wake_program(sender);
+}
 
 // A message that this process sends.
 class SentMessage {
