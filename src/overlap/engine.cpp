@@ -243,7 +243,7 @@ void Engine::advance(Caller caller) noexcept {
 void Engine::tell_thread(Caller caller) noexcept {
   if (caller != Caller::passing) return;
   if (std::ranges::any_of(
-          ready_, [](const Receive* each) { return each->claim == 0 && !each->left_to_program; }))
+          ready_, [](const Receive* each) { return !each->claimed && !each->left_to_program; }))
     ring_thread();
 }
 
@@ -441,10 +441,8 @@ bool Engine::look_at_the_dead() noexcept {
 // The first that is nobody's yet, and may be the caller's.
 Receive* Engine::claim_for(Caller caller) noexcept {
   for (Receive* const each : ready_) {
-    if (left_to(caller, *each)) continue;
-    TakenMessage port(*each, partners_[static_cast<std::size_t>(each->arrival.sender)].station,
-                      courier_);
-    if (!rget::claim(port)) continue;
+    if (each->claimed || left_to(caller, *each)) continue;
+    each->claimed = true;
     if (caller == Caller::thread) ++pulled_by_thread_;
     return each;
   }
@@ -634,7 +632,7 @@ std::optional<Clock::duration> Engine::may_sleep_for() noexcept {
   std::optional<Clock::duration> limit;
   if (!with_waiting_.empty()) limit = until_room;
   for (const Receive* const each : ready_) {
-    if (each->claim != 0) continue;  // somebody pulls it
+    if (each->claimed) continue;
     const Clock::duration left = each->matched_at + grace - Clock::now();
     if (!limit || left < *limit) limit = left;
   }

@@ -75,9 +75,9 @@ struct Receive : Message {
   Arrival arrival;  // once it is matched
   bool matched = false;
   bool left_to_program = false;  // the thread has found no free core for it
+  bool claimed = false;          // somebody pulls it
   Clock::time_point matched_at{};
-  std::uint64_t claim = 0, pulled = 0;  // words of the protocol
-  int copy_failed = 0;                  // errno
+  int copy_failed = 0;  // errno
 };
 
 }  // namespace penstock::overlap

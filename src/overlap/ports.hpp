@@ -121,15 +121,11 @@ class SentMessage {
   std::uint64_t load(protocol::rget::Word, unsigned) const noexcept {
     return std::atomic_ref(answer_).load(order);
   }
-  template <protocol::rget::Order order>
-  void store(protocol::rget::Word, unsigned, std::uint64_t) const noexcept {}
-  std::uint64_t exchange(protocol::rget::Word, std::uint64_t) const noexcept { return 0; }
-  void pull() const noexcept {}
 
  private:
   std::uint64_t& answer_;
 };
-static_assert(protocol::rget::MessagePort<SentMessage>);
+static_assert(protocol::rget::SentPort<SentMessage>);
 
 // A message that this process receives.
 class TakenMessage {
@@ -142,30 +138,18 @@ class TakenMessage {
         courier_(courier) {}
 
   template <protocol::rget::Order order>
-  std::uint64_t load(Word word, unsigned) const noexcept {
-    return std::atomic_ref(this->word(word)).load(order);
-  }
-  template <protocol::rget::Order order>
-  void store(Word word, unsigned, std::uint64_t value) const noexcept {
-    if (word == Word::fin && receive_.copy_failed != 0)
+  void store(Word, unsigned, std::uint64_t value) const noexcept {
+    if (receive_.copy_failed != 0)
       value = answer_word(receive_.arrival.announced.number, Answer::copy_failed);
-    std::atomic_ref(this->word(word)).store(value, order);
-  }
-  std::uint64_t exchange(Word word, std::uint64_t value) const noexcept {
-    return std::atomic_ref(this->word(word)).exchange(value, std::memory_order_acq_rel);
+    std::atomic_ref(answer_).store(value, order);
   }
   void pull() const noexcept { receive_.copy_failed = courier_.pull(receive_); }
 
  private:
-  std::uint64_t& word(Word word) const noexcept {
-    if (word == Word::fin) return answer_;
-    return word == Word::claim ? receive_.claim : receive_.pulled;
-  }
-
   Receive& receive_;
   std::uint64_t& answer_;
   const Courier& courier_;
 };
-static_assert(protocol::rget::MessagePort<TakenMessage>);
+static_assert(protocol::rget::TakenPort<TakenMessage>);
 
 }  // namespace penstock::overlap

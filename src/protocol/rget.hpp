@@ -5,8 +5,9 @@
 // the numbers; what becomes of it is told by a word (FIN) at the sender.
 //
 // The receiver has two threads that may do its part, the program's and one of the library's. They
-// take lines out of the ring in turns, under a lock of the port's owner; which of the two pulls a
-// message is decided by a claim, so that one may go on with the next while the other copies.
+// take lines out of the ring in turns, under a lock of the port's owner. Under that lock, too, one
+// of them makes a message its own, to pull it without the lock, and tells when it has: so the other
+// may go on with the next one meanwhile.
 #pragma once
 
 #include <atomic>
@@ -30,10 +31,8 @@ enum class Word : std::uint8_t {
   rung,   // at the receiver, by exchange: not 0: look into the ring
   asleep,  // at the receiver, by its thread: wake me. Against `rung` by sequential consistency: the
            // thread sees what has been rung, or the sender sees that it sleeps
-  claim,   // at the receiver, of a message, by exchange of its threads: not 0: somebody pulls it
-  fin,  // at the sender, of a message, by the receiver; release/acquire: the receiver's loads from
-        // the send buffer before the next stores there
-  pulled  // at the receiver, of a message; release/acquire: the message before its use
+  fin  // at the sender, of a message, by the receiver; release/acquire: the receiver's loads from
+       // the send buffer before the next stores there
 };
 
 // One sender's ring at its receiver. `slot` counts for HEAD alone.
@@ -49,12 +48,16 @@ concept RingPort = requires(P port, Word word, unsigned slot, std::uint64_t valu
   { port.slots() } -> std::convertible_to<unsigned>;
 };
 
-// One message, at either end.
+// One message, at its sender.
 template <class P>
-concept MessagePort = requires(P port, Word word, std::uint64_t value) {
+concept SentPort = requires(P port, Word word) {
   { port.template load<Order::acquire>(word, 0u) } -> std::same_as<std::uint64_t>;
+};
+
+// One message, at its receiver.
+template <class P>
+concept TakenPort = requires(P port, Word word, std::uint64_t value) {
   port.template store<Order::release>(word, 0u, value);
-  { port.exchange(word, value) } -> std::same_as<std::uint64_t>;  // acq_rel
   port.pull();  // from the send buffer to the receive buffer
 };
 
@@ -81,7 +84,7 @@ PENSTOCK_HD bool announce(P& port, Number number) {
 
 // What the receiver says of the message; 0: nothing yet. What it says is never 0, and differs from
 // what it has said by this word before.
-template <MessagePort P>
+template <SentPort P>
 PENSTOCK_HD std::uint64_t told(P& port) {
   return port.template load<Order::acquire>(Word::fin, 0);
 }
@@ -114,23 +117,11 @@ PENSTOCK_HD bool may_sleep(P& port) {
   return port.template load<Order::relaxed>(Word::rung, 0) == 0;
 }
 
-// Whether the message is this thread's to pull. Who wins pulls at once.
-template <MessagePort P>
-PENSTOCK_HD bool claim(P& port) {
-  return port.exchange(Word::claim, 1) == 0;
-}
-
-// Behind claim(). `fin`: what the sender is told.
-template <MessagePort P>
+// By the thread whose message it is. `fin`: what the sender is told.
+template <TakenPort P>
 PENSTOCK_HD void pull(P& port, std::uint64_t fin) {
   port.pull();
   port.template store<Order::release>(Word::fin, 0, fin);
-  port.template store<Order::release>(Word::pulled, 0, 1);
-}
-
-template <MessagePort P>
-PENSTOCK_HD bool has_come(P& port) {
-  return port.template load<Order::acquire>(Word::pulled, 0) != 0;
 }
 
 }  // namespace penstock::protocol::rget
