@@ -47,6 +47,7 @@ class Engine : private base::NoCopy {
   Engine(const base::Settings& settings, group::World& world, peer::Peer& peer);
   ~Engine();  // behind idle(); ends the thread
 
+  // ---- Of what never changes, without the lock
   // Whether messages between these two processes are the engine's; all processes have the same
   // answer.
   bool serves(int one, int other) const noexcept;
@@ -56,7 +57,8 @@ class Engine : private base::NoCopy {
   std::optional<std::pair<int, int>> apart() const noexcept;
   std::size_t least_bytes() const noexcept { return least_bytes_; }
 
-  // ---- Any thread of the program. The caller keeps the message until it has ended.
+  // ---- Any thread of the program, without the lock, which all take that are declared from here
+  // on. The caller keeps the message until it has ended.
   // Throw base::Error, std::bad_alloc; then nothing has begun. `caller`: what the program does
   // next.
   void send(Send& message);
@@ -112,33 +114,45 @@ class Engine : private base::NoCopy {
     bool dead = false;
   };
 
-  void connect(peer::Peer& peer);
-  void start_thread();
-  void run() noexcept;
-  std::optional<Clock::duration> may_sleep_for() noexcept;
-  bool look_for_core() noexcept;
-  bool naps() noexcept;
-  void nap(Clock::duration limit) noexcept;
-  bool may_sleep() noexcept;
-  void sleep(std::optional<Clock::duration> limit) noexcept;
-  void ring_thread() noexcept;
-  void tell_thread(Caller caller) noexcept;
-
-  bool look() noexcept;
+  // ---- Their callers hold the lock
+  bool look() noexcept;  // at all that others have done; true: it was something
+  bool look_at_the_dead() noexcept;
+  void note_beginning(Message& message) noexcept;
+  void end(Message& message) noexcept;
+  void fail(Message& message, base::ErrorKind kind, const char* why) noexcept;
+  // Sending (engine_sending.cpp)
   bool announce_waiting(int process) noexcept;
+  bool look_at_answers() noexcept;
+  // Reading (engine_reading.cpp)
+  void post(Receive& message);
   bool take_lines() noexcept;
   bool take_lines_of(int process) noexcept;
   bool sort_in(const Arrival& arrival) noexcept;
-  bool look_at_answers() noexcept;
-  bool look_at_the_dead() noexcept;
   void match(Receive& message, const Arrival& arrival) noexcept;
-  void note_beginning(Message& message) noexcept;
-  void post(Receive& message);
   Receive* claim_for(Caller caller) noexcept;
   bool left_to(Caller caller, Receive& message) noexcept;
+  // The thread (engine_thread.cpp)
+  void start_thread();
+  void tell_thread(Caller caller) noexcept;
+  bool look_for_core() noexcept;
+
+  // ---- With the lock or without: atomic words alone
+  void ring_thread() noexcept;
+  bool may_sleep() noexcept;
+
+  // ---- Without the lock, which they take where they need it
+  void connect(peer::Peer& peer);  // before there are two threads
   void pull(Receive& message, Caller caller) noexcept;
-  void end(Message& message) noexcept;
-  void fail(Message& message, base::ErrorKind kind, const char* why) noexcept;
+  // By the thread
+  void run() noexcept;
+  std::optional<Clock::duration> may_sleep_for() noexcept;
+  bool naps() noexcept;
+  void nap(Clock::duration limit) noexcept;
+  void sleep(std::optional<Clock::duration> limit) noexcept;
+
+  // A message that the program's own calls are to pull is the thread's after this: the program may
+  // compute for long, or wait in a call of MPI's that we do not see.
+  static constexpr std::chrono::milliseconds grace{1};
 
   const std::size_t least_bytes_;
   const base::OverlapPolicy policy_;
@@ -150,7 +164,7 @@ class Engine : private base::NoCopy {
   Station station_;
   std::vector<bool> served_;  // by both ranks
 
-  std::mutex mutex_;  // of all that follows
+  std::mutex mutex_;  // the lock: of all that follows, but the last line
   std::vector<Partner> partners_;
   core::PostedReceives<Receive*> posted_;
   std::set<Receive*> unmatched_;

@@ -80,4 +80,11 @@ struct Receive : Message {
   int copy_failed = 0;  // errno
 };
 
+inline core::Envelope envelope_of(const Receive& message) {
+  return {message.communicator->id, message.peer, message.tag};
+}
+inline core::Envelope envelope_of(const Announcement& line) {
+  return {line.communicator, line.source, line.tag};
+}
+
 }  // namespace penstock::overlap
