@@ -146,7 +146,9 @@ void Engine::begin_waiting() noexcept {
 void Engine::end_waiting() noexcept {
   const std::lock_guard lock(mutex_);
   if (--waiting_ != 0 || !std::exchange(parked_, false)) return;
-  if (!may_sleep() || !ready_.empty()) ring_thread();
+  if (!may_sleep() || !ready_.empty() || !with_waiting_.empty() ||
+      thread_news_.load(std::memory_order_relaxed))
+    ring_thread();
 }
 
 bool Engine::thread_is_at_it() noexcept {
