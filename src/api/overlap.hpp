@@ -79,9 +79,10 @@ int refuse_large(const MessageCall& call, const LargeMessage& large) noexcept;
 // ---- Probes, which look for both kinds
 // Whether large messages of the communicator are the engine's.
 bool probes_both(MPI_Comm comm) noexcept;
-// MPI_Iprobe and, with a place for the message, MPI_Improbe.
-int probe_both(int source, int tag, MPI_Comm comm, int* found, MPI_Message* message,
-               MPI_Status* status) noexcept;
+// MPI_Iprobe and, with a place for the message, MPI_Improbe. `caller`: whether the program waits
+// for the message, and so has time to read those that have come.
+int probe_both(overlap::Caller caller, int source, int tag, MPI_Comm comm, int* found,
+               MPI_Message* message, MPI_Status* status) noexcept;
 // Nothing: the message is MPI's. `request`: MPI_Imrecv's; null: it waits.
 std::optional<int> receive_probed(const MessageCall& call, MPI_Message* message,
                                   MPI_Request* request, MPI_Status* status) noexcept;

@@ -179,9 +179,9 @@ bool probes_both(MPI_Comm comm) noexcept {
   }
 }
 
-int probe_both(int source, int tag, MPI_Comm comm, int* found, MPI_Message* message,
-               MPI_Status* status) noexcept {
-  drive(overlap::Caller::passing);
+int probe_both(overlap::Caller caller, int source, int tag, MPI_Comm comm, int* found,
+               MPI_Message* message, MPI_Status* status) noexcept {
+  drive(caller);
   int of_mpi = 0;
   MPI_Status theirs{};
   if (source == MPI_PROC_NULL)

@@ -26,6 +26,7 @@ using penstock::api::SendMode;
 using penstock::api::wait_driving;
 using penstock::api::wait_for;
 using penstock::core::match_under_way;
+using penstock::overlap::Caller;
 using penstock::transport::Direction;
 
 namespace {
@@ -100,7 +101,8 @@ int probe_until_found(int source, int tag, MPI_Comm comm, MPI_Message* message,
   penstock::api::DrivenWait wait;
   for (;;) {
     int found = 0;
-    const int code = probe_both(source, tag, comm, &found, message, status);
+    wait.look();
+    const int code = probe_both(Caller::waiting, source, tag, comm, &found, message, status);
     if (code != MPI_SUCCESS || found != 0) return code;
     wait.pause();
   }
@@ -254,7 +256,8 @@ int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message* message, MPI_Sta
 // Loops of these stand for the two above.
 int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status) {
   if (const int code = keep_promise("MPI_Iprobe", source, comm); code != MPI_SUCCESS) return code;
-  if (overlaps() && probes_both(comm)) return probe_both(source, tag, comm, flag, nullptr, status);
+  if (overlaps() && probes_both(comm))
+    return probe_both(Caller::passing, source, tag, comm, flag, nullptr, status);
   drive();
   return PMPI_Iprobe(source, tag, comm, flag, status);
 }
@@ -262,7 +265,8 @@ int MPI_Iprobe(int source, int tag, MPI_Comm comm, int* flag, MPI_Status* status
 int MPI_Improbe(int source, int tag, MPI_Comm comm, int* flag, MPI_Message* message,
                 MPI_Status* status) {
   if (const int code = keep_promise("MPI_Improbe", source, comm); code != MPI_SUCCESS) return code;
-  if (overlaps() && probes_both(comm)) return probe_both(source, tag, comm, flag, message, status);
+  if (overlaps() && probes_both(comm))
+    return probe_both(Caller::passing, source, tag, comm, flag, message, status);
   drive();
   return PMPI_Improbe(source, tag, comm, flag, message, status);
 }

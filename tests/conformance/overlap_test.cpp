@@ -382,6 +382,43 @@ TEST(Overlap, ASendEndsWhileItsReceiverIsInACallThatWeDoNotSee) {
   }
 }
 
+// The sender is in MPI_Send until its message has been read, which a waiting probe does like any
+// other wait.
+TEST(Overlap, AProbeThatWaitsReadsOtherMessages) {
+  const bool receives = rank() % 2 == 1;
+  const int partner = receives ? rank() - 1 : rank() + 1;
+  if (partner >= size()) return;
+  for (unsigned number = 0; number < 100; ++number) {
+    const bool takes = number % 2 == 1;
+    if (!receives) {  // when the receiver is about to probe
+      EXPECT_PST(MPI_Recv(nullptr, 0, MPI_BYTE, partner, 32, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+      const Bytes out = content(2, number, large), small = content(3, number, 10);
+      EXPECT_PST(MPI_Send(out.data(), count_of(large), MPI_BYTE, partner, 30, MPI_COMM_WORLD));
+      EXPECT_PST(MPI_Send(small.data(), 10, MPI_BYTE, partner, 31, MPI_COMM_WORLD));
+      continue;
+    }
+    Bytes in(large, std::byte{0xee}), small(10, std::byte{0xee});
+    MPI_Request request;
+    MPI_Message message = MPI_MESSAGE_NULL;
+    MPI_Status status{};
+    EXPECT_PST(
+        MPI_Irecv(in.data(), count_of(large), MPI_BYTE, partner, 30, MPI_COMM_WORLD, &request));
+    EXPECT_PST(MPI_Send(nullptr, 0, MPI_BYTE, partner, 32, MPI_COMM_WORLD));
+    if (takes) {
+      EXPECT_PST(MPI_Mprobe(partner, 31, MPI_COMM_WORLD, &message, &status));
+      EXPECT_PST(MPI_Mrecv(small.data(), 10, MPI_BYTE, &message, MPI_STATUS_IGNORE));
+    } else {
+      EXPECT_PST(MPI_Probe(partner, 31, MPI_COMM_WORLD, &status));
+      EXPECT_PST(
+          MPI_Recv(small.data(), 10, MPI_BYTE, partner, 31, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    }
+    expect_status(status, partner, 31, 10);
+    EXPECT_PST(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    expect_content(in, 2, number, "beside a probe");
+    expect_content(small, 3, number, "probed");
+  }
+}
+
 TEST(Overlap, MoreMessagesThanARingHolds) {
   constexpr int messages = 100;
   std::vector<Bytes> out, in;
