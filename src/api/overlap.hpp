@@ -67,9 +67,8 @@ int large_send(const MessageCall& call, const LargeMessage& large, SendMode mode
 int start_large_receive(const MessageCall& call, const LargeMessage& large,
                         MPI_Request* request) noexcept;
 int large_receive(const MessageCall& call, const LargeMessage& large, MPI_Status* status) noexcept;
-// Of a receive that MPI_Recv waits for, and that is not large: MPI's, and a large message may come
-// instead.
-int receive_small(const MessageCall& call, MPI_Request request, MPI_Status* status) noexcept;
+// Waits for a receive of MPI_Recv's that is MPI's.
+int receive_small(MPI_Request request, MPI_Status* status) noexcept;
 // Nothing: neither is large. `replaces`: both have one buffer.
 std::optional<int> large_exchange(const MessageCall& send, const MessageCall& receive,
                                   bool replaces, MPI_Status* status) noexcept;

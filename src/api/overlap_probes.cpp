@@ -22,34 +22,6 @@ namespace penstock::api {
 namespace large {
 namespace {
 
-// A large message has been announced that the receive would take if both were MPI's, and MPI, which
-// has been asked, has none from before it: so the receive is shorter. Nothing: it is not so.
-std::optional<Error> doubt_small(const MessageCall& call) {
-  const auto communicator = served(call.comm);
-  if (!communicator) return std::nullopt;
-  const auto large = engine->probe(key_of(*communicator, call.peer, call.tag), false);
-  if (!large) return std::nullopt;
-  return Error(
-      ErrorKind::assertion,
-      fmt::format(
-          "{} of {} elements on {} waits, and rank {} has a message of {} bytes with tag {} "
-          "for it: PENSTOCK_OVERLAP=exact is the promise that receives are as long as "
-          "their messages; give the receive that length, or leave PENSTOCK_OVERLAP off",
-          call.call, call.count, communicator->name, large->announced.source,
-          large->announced.bytes, large->announced.tag));
-}
-
-// False: it has come after all.
-bool cancel_small(MPI_Request& request, MPI_Status* status) noexcept {
-  MPI_Status ended{};
-  int cancelled = 0;
-  PMPI_Cancel(&request);
-  PMPI_Wait(&request, &ended);
-  PMPI_Test_cancelled(&ended, &cancelled);
-  if (cancelled == 0) give_status(status, ended);
-  return cancelled != 0;
-}
-
 // ---- Messages that a probe has taken
 
 // Takes that message, of which a probe has told, out of the engine's tables. Nothing: it is another
@@ -147,29 +119,6 @@ std::size_t bytes_of(const MessageCall& call) noexcept {
 }  // namespace
 
 }  // namespace large
-
-int receive_small(const MessageCall& call, MPI_Request request, MPI_Status* status) noexcept {
-  constexpr int looks_at_once = 100;
-  auto doubtful_from = std::chrono::steady_clock::now() + large::before_doubt;
-  for (;;) {
-    int done = 0;
-    for (int i = 0; i < looks_at_once && done == 0; ++i)
-      if (const int code = PMPI_Test(&request, &done, status); code != MPI_SUCCESS) return code;
-    if (done != 0) return MPI_SUCCESS;
-    drive(overlap::Caller::waiting);
-    sched_yield();
-    const auto now = std::chrono::steady_clock::now();
-    if (now < doubtful_from) continue;
-    doubtful_from = now + large::before_doubt;
-    try {
-      const auto error = large::doubt_small(call);
-      if (!error) continue;
-      if (!large::cancel_small(request, status)) return MPI_SUCCESS;
-      return large::reported(*large::served(call.comm), [&] { throw *error; });
-    } catch (const std::exception&) {  // there is no memory for the doubt
-    }
-  }
-}
 
 bool probes_both(MPI_Comm comm) noexcept {
   try {

@@ -133,6 +133,27 @@ void OverlapWait::pause() noexcept {
     large::engine->doze(seen_, beside_mpi_ ? between_looks : longest);
 }
 
+// Nobody knows whether its message comes: MPI may hold a small one at a sender that computes, while
+// a large one that was sent later is announced. So it is no error, and PENSTOCK_TIMEOUT tells.
+int receive_small(MPI_Request request, MPI_Status* status) noexcept {
+  constexpr int looks_at_once = 100;
+  constexpr std::chrono::milliseconds awake{100};
+  const auto begun = std::chrono::steady_clock::now();
+  std::optional<OverlapWait> wait;
+  for (;;) {
+    if (wait) wait->look();
+    int done = 0;
+    for (int i = 0; i < looks_at_once && done == 0; ++i)
+      if (const int code = PMPI_Test(&request, &done, status); code != MPI_SUCCESS) return code;
+    if (done != 0) return MPI_SUCCESS;
+    drive(overlap::Caller::waiting);
+    if (wait)
+      wait->pause();
+    else if (sched_yield(); std::chrono::steady_clock::now() - begun > awake)
+      wait.emplace(true);
+  }
+}
+
 void drive_overlap(overlap::Caller caller) noexcept {
   if (base::forked()) return;  // the tables are the parent's, and their lock may be held for ever
   large::engine->advance(caller);

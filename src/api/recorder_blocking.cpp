@@ -75,7 +75,7 @@ int receive(const char* call, void* buf, Count count, MPI_Datatype datatype, int
     if (source != MPI_PROC_NULL) {
       MPI_Request request = MPI_REQUEST_NULL;
       const int code = begin(buf, count, datatype, source, tag, comm, &request);
-      return code == MPI_SUCCESS ? penstock::api::receive_small(named, request, status) : code;
+      return code == MPI_SUCCESS ? penstock::api::receive_small(request, status) : code;
     }
   }
   return receive_driven<block, begin>(source == MPI_PROC_NULL, status, buf, count, datatype, source,

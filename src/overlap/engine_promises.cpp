@@ -60,6 +60,10 @@ std::string Engine::lines() {
                          std::chrono::duration<double>(now - message.begun).count());
   };
   for (const Receive* const each : unmatched_) add(*each, "no message has been announced");
+  unexpected_.for_each([&](const core::Envelope& envelope, const Arrival& arrival) {
+    lines += fmt::format("\n  from rank {}, tag {}, {} bytes: no receive of it has begun",
+                         envelope.source, envelope.tag, arrival.announced.bytes);
+  });
   for (const Receive* const each : ready_) add(*each, "is being read");
   for (const Send* const each : sent_) add(*each, "its receiver has not read it");
   for (const Partner& partner : partners_)
