@@ -103,11 +103,29 @@ void require_memory_of_mpi(const core::Library& library, core::Queue& queue, con
                 "memory");
 }
 
+// MPI would carry it, while the engine of large messages had a plain other end. Where all messages
+// are promised to be enqueued there is none.
+void require_not_large(const enqueued::MessageCall& call, MPI_Comm comm) {
+  const char* const name =
+      call.direction == transport::Direction::send ? "PST_Enqueue_send" : "PST_Enqueue_recv";
+  const auto large = large_message(
+      {name, call.direction, call.buffer, call.count, call.type, call.peer, call.tag, comm});
+  if (!large || large->communicator->promise.load(std::memory_order_acquire) != nullptr) return;
+  throw Error(ErrorKind::unsupported,
+              std::string(name) + " of " + std::to_string(large->bytes) + " bytes on " +
+                  large->communicator->name +
+                  ": with PENSTOCK_OVERLAP=exact plain messages of that size do not meet enqueued "
+                  "ones: enqueue both ends on a communicator of PST_Comm_enqueue_only, or leave "
+                  "PENSTOCK_OVERLAP off");
+}
+
 int enqueue(const enqueued::MessageCall& call, PST_Queue queue, MPI_Request* request) noexcept {
   return guard([&](core::Library& library) {
     core::Queue& target = queue_of(library, queue);
     require_memory_of_mpi(library, target, call.buffer);
-    messages_for(library, target).enqueue(call, request);
+    QueueMessages& messages = messages_for(library, target);
+    if (overlaps()) require_not_large(call, messages.comm_of(call));
+    messages.enqueue(call, request);
   });
 }
 

@@ -52,6 +52,7 @@ class QueueMessages final : public core::QueueCompanion,
   void enqueue(const MessageCall& call, MPI_Request* request);
   void trigger();
   void set_comm(MPI_Comm comm);  // for calls that name none
+  MPI_Comm comm_of(const MessageCall& call) const;
 
   void queue_has_failed(const base::Error& error) noexcept override { end_open(error); }
   void refuse_free() const override;
@@ -75,7 +76,6 @@ class QueueMessages final : public core::QueueCompanion,
  private:
   friend class MessageEngine;
 
-  MPI_Comm comm_of(const MessageCall& call) const;
   const std::shared_ptr<group::Communicator>& communicator_of(MPI_Comm comm);
   void check(const MessageCall& call);
   Envelope* envelope_of(const MessageCall& call);
