@@ -59,6 +59,15 @@ std::optional<overlap::Arrival> take_probed(
   }
 }
 
+// Behind MPI's answer that it has a small message: whether its sender has announced all that it has
+// begun; `ours`: a large one of the same stream among that. False: the probe is to look again.
+bool announced_by(const group::Communicator& communicator, const MPI_Status& theirs,
+                  std::optional<overlap::Arrival>& ours) {
+  if (engine->may_bring_more(group::world_rank(communicator, theirs.MPI_SOURCE))) return false;
+  ours = engine->probe({communicator.id, theirs.MPI_SOURCE, theirs.MPI_TAG}, false);
+  return true;
+}
+
 // A probed message while a call tries to receive it. It stays in its place unless it is dropped.
 class Claimed : private base::NoCopy {
  public:
@@ -131,24 +140,25 @@ bool probes_both(MPI_Comm comm) noexcept {
 int probe_both(overlap::Caller caller, int source, int tag, MPI_Comm comm, int* found,
                MPI_Message* message, MPI_Status* status) noexcept {
   drive(caller);
-  int of_mpi = 0;
-  MPI_Status theirs{};
   if (source == MPI_PROC_NULL)
     return message != nullptr ? PMPI_Improbe(source, tag, comm, found, message, status)
                               : PMPI_Iprobe(source, tag, comm, found, status);
-  if (const int code = PMPI_Iprobe(source, tag, comm, &of_mpi, &theirs); code != MPI_SUCCESS)
-    return code;
   std::shared_ptr<group::Communicator> communicator;
   try {
     communicator = large::served(comm);
   } catch (const std::exception&) {
     return MPI_ERR_OTHER;
   }
-  return large::reported(*communicator, [&] {
-    const core::Envelope key = large::key_of(*communicator, source, tag);
+  int code_of_mpi = MPI_SUCCESS;
+  const int code = large::reported(*communicator, [&] {
     *found = 0;
-    const auto ours = large::engine->probe(key, false);
-    if (!ours && of_mpi == 0) return;
+    // The engine first: a small message that has come by then is no later than what it finds.
+    auto ours = large::engine->probe(large::key_of(*communicator, source, tag), false);
+    int of_mpi = 0;
+    MPI_Status theirs{};
+    code_of_mpi = PMPI_Iprobe(source, tag, comm, &of_mpi, &theirs);
+    if (code_of_mpi != MPI_SUCCESS || (!ours && of_mpi == 0)) return;
+    if (!ours && !large::announced_by(*communicator, theirs, ours)) return;
     if (ours && of_mpi != 0 && theirs.MPI_SOURCE == ours->announced.source &&
         theirs.MPI_TAG == ours->announced.tag)
       throw base::Error(
@@ -158,9 +168,8 @@ int probe_both(overlap::Caller caller, int source, int tag, MPI_Comm comm, int* 
                       "PENSTOCK_OVERLAP=exact; give them different tags, or leave it off",
                       theirs.MPI_SOURCE, theirs.MPI_TAG, communicator->name));
     if (!ours) {
-      const int code = message != nullptr ? PMPI_Improbe(source, tag, comm, found, message, status)
-                                          : PMPI_Iprobe(source, tag, comm, found, status);
-      static_cast<void>(code);  // it has found it before
+      code_of_mpi = message != nullptr ? PMPI_Improbe(source, tag, comm, found, message, status)
+                                       : PMPI_Iprobe(source, tag, comm, found, status);
       return;
     }
     overlap::Arrival arrival = *ours;
@@ -176,6 +185,7 @@ int probe_both(overlap::Caller caller, int source, int tag, MPI_Comm comm, int* 
     seen.MPI_TAG = arrival.announced.tag;
     large::give_status(status, seen);
   });
+  return code_of_mpi != MPI_SUCCESS ? code_of_mpi : code;
 }
 
 // The message is the call's only once it has begun: one that fails before leaves it to the next.
