@@ -16,6 +16,7 @@ Engine::Engine(const base::Settings& settings, group::World& world, peer::Peer& 
     : least_bytes_(settings.overlap_min),
       policy_(settings.overlap_policy),
       world_(world),
+      peer_(peer),
       rank_(world.rank()),
       courier_(peer),
       core_is_free_(settings.overlap_policy != base::OverlapPolicy::never) {
@@ -67,11 +68,17 @@ void Engine::connect(peer::Peer& peer) {
   });
 }
 
+// Who has answered the last message may still be about to wake this process: nobody else is to
+// have its words as long as others map them.
 Engine::~Engine() {
-  if (!thread_.joinable()) return;
-  stopping_.store(true, std::memory_order_relaxed);
-  ring_thread();
-  thread_.join();
+  if (thread_.joinable()) {
+    stopping_.store(true, std::memory_order_relaxed);
+    ring_thread();
+    thread_.join();
+  }
+  const auto never = [] { return false; };
+  if (connected()) peer_.retired().add(std::move(block_), never);
+  for (peer::Holding& each : more_answers_) peer_.retired().add(std::move(each), never);
 }
 
 bool Engine::serves(int one, int other) const noexcept {

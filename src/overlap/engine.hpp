@@ -45,7 +45,7 @@ class Engine : private base::NoCopy {
  public:
   // Collective over MPI_COMM_WORLD. Throws base::Error on all processes.
   Engine(const base::Settings& settings, group::World& world, peer::Peer& peer);
-  ~Engine();  // behind idle(); ends the thread
+  ~Engine();  // behind idle(); ends the thread, and leaves its block to the arena's end
 
   // ---- Of what never changes, without the lock
   // Whether messages between these two processes are the engine's; all processes have the same
@@ -123,11 +123,14 @@ class Engine : private base::NoCopy {
   // Sending (engine_sending.cpp)
   bool announce_waiting(int process) noexcept;
   bool look_at_answers() noexcept;
+  bool find_answer() noexcept;
+  std::uint64_t& answer(std::uint32_t which) const noexcept;
   // Reading (engine_reading.cpp)
   void post(Receive& message);
   bool take_lines() noexcept;
   bool take_lines_of(int process) noexcept;
-  bool sort_in(const Arrival& arrival) noexcept;
+  bool sort_in(Arrival& arrival) noexcept;
+  std::uint64_t& answer_of(const Arrival& arrival) const;
   void match(Receive& message, const Arrival& arrival) noexcept;
   Receive* claim_for(Caller caller) noexcept;
   bool left_to(Caller caller, Receive& message) noexcept;
@@ -157,6 +160,7 @@ class Engine : private base::NoCopy {
   const std::size_t least_bytes_;
   const base::OverlapPolicy policy_;
   group::World& world_;
+  peer::Peer& peer_;
   const int rank_;
   const Courier courier_;
   const FreeCore free_core_;
@@ -169,9 +173,10 @@ class Engine : private base::NoCopy {
   core::PostedReceives<Receive*> posted_;
   std::set<Receive*> unmatched_;
   core::UnexpectedMessages<Arrival> unexpected_;
-  std::vector<Receive*> ready_;  // matched, and not pulled whole
-  std::vector<Send*> sent_;      // announced, and not answered
-  std::vector<std::uint32_t> free_answers_;
+  std::vector<Receive*> ready_;              // matched, and not pulled whole
+  std::vector<Send*> sent_;                  // announced, and not answered
+  std::vector<std::uint32_t> free_answers_;  // of all blocks; the first is the station's
+  std::vector<peer::Holding> more_answers_;
   std::uint64_t numbers_ = 0, serials_ = 0;
   std::set<int> with_waiting_;  // partners
   Message* first_ended_ = nullptr;

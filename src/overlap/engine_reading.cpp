@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <exception>
 #include <mutex>
-#include <new>
 
 #include "base/reserve.hpp"
 #include "overlap/ports.hpp"
@@ -87,9 +87,10 @@ bool Engine::take_lines_of(int process) noexcept {
 }
 
 // False: there is no memory for it.
-bool Engine::sort_in(const Arrival& arrival) noexcept {
+bool Engine::sort_in(Arrival& arrival) noexcept {
   const core::Envelope envelope = envelope_of(arrival.announced);
   try {
+    arrival.answer = &answer_of(arrival);
     base::reserve_for(ready_, ready_.size() + 1);
     if (const auto receive = posted_.take(envelope)) {
       unmatched_.erase(receive->second);
@@ -99,9 +100,17 @@ bool Engine::sort_in(const Arrival& arrival) noexcept {
       ++counts_.unexpected;
     }
     return true;
-  } catch (const std::bad_alloc&) {
+  } catch (const std::exception&) {
     return false;
   }
+}
+
+// Throws base::Error where its block cannot be mapped.
+std::uint64_t& Engine::answer_of(const Arrival& arrival) const {
+  const Announcement& line = arrival.announced;
+  if (line.answer < answers)
+    return partners_[static_cast<std::size_t>(arrival.sender)].station.answer(line.answer);
+  return words_of(peer_.map(arrival.sender, line.more))[line.answer % answers];
 }
 
 void Engine::match(Receive& message, const Arrival& arrival) noexcept {
@@ -117,7 +126,7 @@ void Engine::match(Receive& message, const Arrival& arrival) noexcept {
           "or leave PENSTOCK_OVERLAP off",
           message.label(), arrival.announced.bytes, message.source, message.its_tag);
     });
-    refuse(partners_[static_cast<std::size_t>(arrival.sender)].station, arrival.announced);
+    refuse(partners_[static_cast<std::size_t>(arrival.sender)].station, arrival);
     end(message);
     return;
   }
@@ -150,7 +159,7 @@ bool Engine::left_to(Caller caller, Receive& message) noexcept {
 // The copy is made without the lock. The message may be gone when its owner has seen its end.
 void Engine::pull(Receive& message, Caller caller) noexcept {
   const Station& sender = partners_[static_cast<std::size_t>(message.arrival.sender)].station;
-  TakenMessage port(message, sender, courier_);
+  TakenMessage port(message, courier_);
   rget::pull(port, answer_word(message.arrival.announced.number, Answer::pulled));
   wake_program(sender);
   const std::lock_guard lock(mutex_);

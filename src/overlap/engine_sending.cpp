@@ -2,8 +2,10 @@
 // Messages that this process sends: announced in their order, and answered in any.
 #include "overlap/engine.hpp"
 
+#include <exception>
 #include <mutex>
 
+#include "base/reserve.hpp"
 #include "base/shared_word.hpp"
 #include "overlap/ports.hpp"
 
@@ -33,9 +35,12 @@ void Engine::send(Send& message) {
 bool Engine::announce_waiting(int process) noexcept {
   Partner& partner = partners_[static_cast<std::size_t>(process)];
   bool moved = false;
-  while (!partner.waiting.empty() && !free_answers_.empty() && !partner.dead) {
+  while (!partner.waiting.empty() && !partner.dead && find_answer()) {
     Send& message = *partner.waiting.front();
     message.announced.answer = free_answers_.back();
+    message.announced.more = message.announced.answer < answers
+                                 ? peer::ArenaAddress{}
+                                 : more_answers_[message.announced.answer / answers - 1].place();
     message.announced.number = numbers_ + 1;
     HostRing ring(partner.station, station_, rank_, process, message.announced);
     if (!rget::announce(ring, partner.announced + 1)) break;
@@ -50,11 +55,33 @@ bool Engine::announce_waiting(int process) noexcept {
   return moved;
 }
 
+// Whether there is a word that nobody is to answer by. A receiver may want any message first, so
+// there is no end of them but that of memory.
+bool Engine::find_answer() noexcept {
+  if (!free_answers_.empty()) return true;
+  try {
+    const auto blocks = static_cast<std::uint32_t>(1 + more_answers_.size());
+    base::reserve_for(free_answers_, std::size_t{blocks + 1} * answers);
+    base::reserve_for(sent_, std::size_t{blocks + 1} * answers);
+    base::reserve_for(more_answers_, blocks);
+    more_answers_.push_back(peer_.hold(answers * sizeof(std::uint64_t), nullptr));
+    for (std::uint32_t i = answers; i > 0; --i) free_answers_.push_back(blocks * answers + i - 1);
+    return true;
+  } catch (const std::exception&) {
+    return false;  // once more at the next look
+  }
+}
+
+std::uint64_t& Engine::answer(std::uint32_t which) const noexcept {
+  if (which < answers) return station_.answer(which);
+  return words_of(more_answers_[which / answers - 1].block())[which % answers];
+}
+
 bool Engine::look_at_answers() noexcept {
   bool moved = false;
   for (std::size_t i = 0; i < sent_.size();) {
     Send& message = *sent_[i];
-    SentMessage port(station_, message.announced.answer);
+    SentMessage port(answer(message.announced.answer));
     const std::uint64_t told = rget::told(port);
     if (told >> 2 != message.announced.number) {
       ++i;

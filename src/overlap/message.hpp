@@ -68,6 +68,7 @@ struct Send : Message {
 struct Arrival {
   int sender = 0;  // in MPI_COMM_WORLD
   Announcement announced;
+  std::uint64_t* answer = nullptr;  // the word, as it is mapped here
 };
 
 struct Receive : Message {

@@ -107,16 +107,16 @@ inline std::uint64_t answer_word(std::uint64_t number, Answer answer) noexcept {
   return number << 2 | static_cast<std::uint64_t>(answer);
 }
 // Of a message that is not pulled.
-inline void refuse(const Station& sender, const Announcement& message) noexcept {
-  std::atomic_ref(sender.answer(message.answer))
-      .store(answer_word(message.number, Answer::not_pulled), std::memory_order_release);
+inline void refuse(const Station& sender, const Arrival& arrival) noexcept {
+  std::atomic_ref(*arrival.answer)
+      .store(answer_word(arrival.announced.number, Answer::not_pulled), std::memory_order_release);
   wake_program(sender);
 }
 
 // A message that this process sends.
 class SentMessage {
  public:
-  SentMessage(const Station& ours, std::uint32_t answer) noexcept : answer_(ours.answer(answer)) {}
+  explicit SentMessage(std::uint64_t& answer) noexcept : answer_(answer) {}
   template <protocol::rget::Order order>
   std::uint64_t load(protocol::rget::Word, unsigned) const noexcept {
     return std::atomic_ref(answer_).load(order);
@@ -132,22 +132,19 @@ class TakenMessage {
  public:
   using Word = protocol::rget::Word;
 
-  TakenMessage(Receive& receive, const Station& at_sender, const Courier& courier) noexcept
-      : receive_(receive),
-        answer_(at_sender.answer(receive.arrival.announced.answer)),
-        courier_(courier) {}
+  TakenMessage(Receive& receive, const Courier& courier) noexcept
+      : receive_(receive), courier_(courier) {}
 
   template <protocol::rget::Order order>
   void store(Word, unsigned, std::uint64_t value) const noexcept {
     if (receive_.copy_failed != 0)
       value = answer_word(receive_.arrival.announced.number, Answer::copy_failed);
-    std::atomic_ref(answer_).store(value, order);
+    std::atomic_ref(*receive_.arrival.answer).store(value, order);
   }
   void pull() const noexcept { receive_.copy_failed = courier_.pull(receive_); }
 
  private:
   Receive& receive_;
-  std::uint64_t& answer_;
   const Courier& courier_;
 };
 static_assert(protocol::rget::TakenPort<TakenMessage>);

@@ -13,7 +13,7 @@
 namespace penstock::overlap {
 
 inline constexpr unsigned ring_slots = 8;
-inline constexpr std::uint32_t answers = 4096;  // messages of a process that are under way at once
+inline constexpr std::uint32_t answers = 4096;  // words in a block of them
 
 // What a sender announces a message by.
 struct Announcement {
@@ -25,7 +25,8 @@ struct Announcement {
   // Where the sender has the list of its segments; 0: no gaps.
   std::uint64_t list = 0;
   std::uint32_t segments = 0;
-  std::uint32_t answer = 0;  // which of the sender's words is awaited
+  std::uint32_t answer = 0;  // which of the sender's words is awaited, of all its blocks
+  peer::ArenaAddress more;   // where that is not the station's: the block that the word is in
   std::uint64_t list_bytes = 0;
   std::int64_t extent = 0;
   std::uint64_t number = 0;  // of all that the sender has announced; what it is told by
@@ -37,6 +38,11 @@ struct alignas(64) Ring {
   alignas(64) std::uint64_t begun;
   alignas(64) Announcement lines[ring_slots];
 };
+
+// Of a block of them that is no station's.
+inline std::uint64_t* words_of(std::byte* block) noexcept {
+  return std::launder(reinterpret_cast<std::uint64_t*>(block));
+}
 
 // The words and rings of one process, wherever they are mapped.
 class Station {

@@ -468,6 +468,25 @@ TEST(Overlap, MoreMessagesThanARingHolds) {
                    static_cast<unsigned>(i), "message " + std::to_string(i));
 }
 
+// More than a process has words for at first, received from the last one on.
+TEST(Overlap, AnyNumberOfSendsIsReceivedInAnyOrder) {
+  constexpr int messages = 9000;
+  const Bytes out = content(key_of(rank(), 0, 19), 1, limit + messages);
+  std::vector<MPI_Request> requests(messages);
+  for (int i = 0; i < messages; ++i)
+    EXPECT_PST(MPI_Isend(out.data() + i, count_of(limit), MPI_BYTE, next_rank(), i, MPI_COMM_WORLD,
+                         &requests[static_cast<std::size_t>(i)]));
+  const Bytes expected = content(key_of(previous_rank(), 0, 19), 1, limit + messages);
+  Bytes in(limit);
+  for (int i = messages - 1; i >= 0; --i) {
+    std::ranges::fill(in, std::byte{0xee});
+    EXPECT_PST(MPI_Recv(in.data(), count_of(limit), MPI_BYTE, previous_rank(), i, MPI_COMM_WORLD,
+                        MPI_STATUS_IGNORE));
+    ASSERT_TRUE(std::equal(in.begin(), in.end(), expected.begin() + i)) << "message " << i;
+  }
+  EXPECT_PST(MPI_Waitall(messages, requests.data(), MPI_STATUSES_IGNORE));
+}
+
 TEST(Overlap, BlockingExchanges) {
   for (int round = 0; round < 20; ++round) {
     const auto number = static_cast<unsigned>(round);

@@ -27,22 +27,23 @@ class OverlapPorts : public testing::Test {
 };
 
 TEST_F(OverlapPorts, WhoIsToldThatItsMessageIsNotReadWakesUp) {
-  Announcement message;
-  message.answer = 5;
-  message.number = 7;
+  Arrival arrival;
+  arrival.answer = &sender_.answer(5);
+  arrival.announced.number = 7;
   sender_.dozing() = 1;
-  refuse(sender_, message);
+  refuse(sender_, arrival);
   EXPECT_EQ(sender_.dozing(), 0u);
-  SentMessage port(sender_, 5);
+  SentMessage port(sender_.answer(5));
   EXPECT_EQ(protocol::rget::told(port), answer_word(7, Answer::not_pulled));
 }
 
 TEST_F(OverlapPorts, WhoIsAwakeStaysSo) {
-  Announcement message;
-  message.number = 1;
-  refuse(sender_, message);
+  Arrival arrival;
+  arrival.answer = &sender_.answer(0);
+  arrival.announced.number = 1;
+  refuse(sender_, arrival);
   EXPECT_EQ(sender_.dozing(), 0u);
-  SentMessage port(sender_, 0);
+  SentMessage port(sender_.answer(0));
   EXPECT_EQ(protocol::rget::told(port), answer_word(1, Answer::not_pulled));
 }
 
