@@ -19,6 +19,7 @@
 #include <tuple>
 #include <vector>
 
+#include "support/endpoint.hpp"
 #include "support/environment.hpp"
 #include "support/pattern.hpp"
 #include "support/random_datatype.hpp"
@@ -813,6 +814,31 @@ TEST(Overlap, AWrongReceiveOfAProbedMessageLeavesIt) {
   }
   MPI_Type_free(&uncommitted);
   MPI_Type_free(&huge);
+}
+
+// It would go by MPI, where a plain other end does not look for it.
+TEST(Overlap, AnEnqueuedMessageOfThatSizeIsRefused) {
+  int level = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&level);
+  if (level != MPI_THREAD_MULTIPLE) GTEST_SKIP() << "needs MPI_THREAD_MULTIPLE";
+  Lane lane;
+  Bytes bytes(large), out = content(key_of(rank(), 40, 1), 1, 10), in(10, std::byte{0xee});
+  EXPECT_PST_KIND(PST_Enqueue_send(bytes.data(), count_of(large), MPI_BYTE, next_rank(), 40,
+                                   MPI_COMM_WORLD, lane.queue(), nullptr),
+                  PST_ERROR_UNSUPPORTED);
+  EXPECT_NE(last_error().find("PST_Comm_enqueue_only"), std::string::npos) << last_error();
+  EXPECT_PST_KIND(PST_Enqueue_recv(bytes.data(), count_of(large), MPI_BYTE, previous_rank(), 40,
+                                   MPI_COMM_WORLD, lane.queue(), nullptr),
+                  PST_ERROR_UNSUPPORTED);
+  MPI_Request receive;
+  EXPECT_PST(MPI_Irecv(in.data(), 10, MPI_BYTE, previous_rank(), 40, MPI_COMM_WORLD, &receive));
+  EXPECT_PST(PST_Enqueue_send(out.data(), 10, MPI_BYTE, next_rank(), 40, MPI_COMM_WORLD,
+                              lane.queue(), nullptr));
+  EXPECT_PST(PST_Enqueue_trigger(lane.queue()));
+  EXPECT_PST(PST_Enqueue_wait_outstanding(lane.queue()));
+  EXPECT_PST(MPI_Wait(&receive, MPI_STATUS_IGNORE));
+  EXPECT_PST(PST_Queue_wait(lane.queue()));
+  expect_content(in, key_of(previous_rank(), 40, 1), 1, "a small enqueued one");
 }
 
 // A half of it that has begun could not give its message back.
