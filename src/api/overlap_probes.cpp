@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Probes, which look for large messages and for MPI's, what they find, and cancelled receives.
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <limits>
 #include <memory>
