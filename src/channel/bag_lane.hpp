@@ -58,8 +58,8 @@ class BagLane final : public transport::Plan {
   // By who has claimed the message: it is where the program looks for it.
   void take(Number number, const BagEntry& entry) noexcept;
   // The message that the slot holds and that has not been released; 0: there is none. It is the
-  // caller's to release.
-  Number let_go(Slot slot) noexcept { return held_[slot].exchange(0, std::memory_order_relaxed); }
+  // caller's to release. Release: see take().
+  Number let_go(Slot slot) noexcept { return held_[slot].exchange(0, std::memory_order_release); }
 
   bool source_has_closed() const noexcept {
     return std::atomic_ref(block_.closed).load(std::memory_order_acquire) != 0;
