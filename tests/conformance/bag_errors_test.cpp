@@ -97,7 +97,7 @@ TEST(BagErrors, EndsThatDiffer) {
 }
 
 TEST(BagErrors, MatchedAgainWithTheRightEnd) {
-  if (!has_bags()) GTEST_SKIP();
+  if (!has_bags()) GTEST_SKIP() << "bags go by peer alone";
   std::uint64_t slot = 0;
   const std::uint64_t value = 11;
   MPI_Request ends[2];
@@ -119,7 +119,7 @@ TEST(BagErrors, MatchedAgainWithTheRightEnd) {
 }
 
 TEST(BagErrors, OtherTransports) {
-  if (has_bags()) GTEST_SKIP();
+  if (has_bags()) GTEST_SKIP() << "peer is allowed, and serves bags";
   std::array<std::uint64_t, 2> slots{};
   MPI_Request bag = MPI_REQUEST_NULL, source = MPI_REQUEST_NULL;
   ASSERT_PST(bag_init(slots.data(), 2, 1, {rank()}, &bag));
@@ -148,7 +148,7 @@ class OwnBag {
 };
 
 TEST(BagErrors, MoreThanASlotHolds) {
-  if (!has_bags()) GTEST_SKIP();
+  if (!has_bags()) GTEST_SKIP() << "bags go by peer alone";
   OwnBag own;
   Lane lane;
   EXPECT_PST_KIND(PST_Bag_put(lane.queue(), own.source, own.values, 3), PST_ERROR_ARGUMENT);
@@ -165,7 +165,7 @@ TEST(BagErrors, MoreThanASlotHolds) {
 }
 
 TEST(BagErrors, CallsOfMessages) {
-  if (!has_bags()) GTEST_SKIP();
+  if (!has_bags()) GTEST_SKIP() << "bags go by peer alone";
   OwnBag own;
   Lane lane;
   for (MPI_Request* const end : {&own.bag, &own.source})
@@ -185,12 +185,12 @@ void expect_release_fails(PST_Grabbed wrong) {
 }
 
 TEST(BagErrors, ReleaseOfWhatWasNotGrabbed) {
-  if (!has_bags()) GTEST_SKIP();
+  if (!has_bags()) GTEST_SKIP() << "bags go by peer alone";
   for (const int slot : {0, -1, 2}) expect_release_fails({slot, rank(), 1});
 }
 
 TEST(BagErrors, FreedSource) {
-  if (!has_bags()) GTEST_SKIP();
+  if (!has_bags()) GTEST_SKIP() << "bags go by peer alone";
   OwnBag own;
   BrokenLane lane;
   EXPECT_PST(PST_Bag_put(lane.queue(), own.source, own.values, 2));
@@ -208,7 +208,7 @@ TEST(BagErrors, FreedSource) {
 
 // What each has put is grabbed, and the others go on; behind the last one nothing can come.
 TEST(BagErrors, SourcesThatEndOneByOne) {
-  if (!has_bags()) GTEST_SKIP();
+  if (!has_bags()) GTEST_SKIP() << "bags go by peer alone";
   TestBag bag(2, true);
   BrokenLane grabbing;
   Grabs grabs;
@@ -232,7 +232,7 @@ TEST(BagErrors, SourcesThatEndOneByOne) {
 }
 
 TEST(BagErrors, FreedBag) {
-  if (!has_bags()) GTEST_SKIP();
+  if (!has_bags()) GTEST_SKIP() << "bags go by peer alone";
   OwnBag own;
   BrokenLane lane;
   EXPECT_PST(PST_Request_free(&own.bag));

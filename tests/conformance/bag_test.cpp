@@ -50,25 +50,25 @@ void put_and_grab(int slots, bool shared, std::size_t grabbers, std::uint64_t me
 }
 
 TEST(Bag, OneQueue) {
-  if (!has_bags()) GTEST_SKIP();
+  if (!has_bags()) GTEST_SKIP() << "bags go by peer alone";
   for (const int slots : {1, 2, 7})
     for (const bool shared : {false, true}) put_and_grab(slots, shared, 1, 200);
 }
 
 TEST(Bag, FourQueues) {
-  if (!has_bags()) GTEST_SKIP();
+  if (!has_bags()) GTEST_SKIP() << "bags go by peer alone";
   for (const int slots : {1, 4})
     for (const bool shared : {false, true}) put_and_grab(slots, shared, 4, 200);
 }
 
 TEST(Bag, ManyMessages) {
-  if (!has_bags()) GTEST_SKIP();
+  if (!has_bags()) GTEST_SKIP() << "bags go by peer alone";
   put_and_grab(8, true, 2, long_run() ? 100'000 : 5'000);
 }
 
 // All slots of all sources are full when the grabs begin.
 TEST(Bag, SourcesTakeTurns) {
-  if (!has_bags()) GTEST_SKIP();
+  if (!has_bags()) GTEST_SKIP() << "bags go by peer alone";
   constexpr int slots = 3;
   TestBag bag(slots, true);
   Lane lane;
@@ -92,7 +92,7 @@ TEST(Bag, SourcesTakeTurns) {
 
 // A put waits for a slot, and no longer: the stream stands before the one that has none.
 TEST(Bag, FullSlotsHoldThePut) {
-  if (!has_bags()) GTEST_SKIP();
+  if (!has_bags()) GTEST_SKIP() << "bags go by peer alone";
   constexpr std::uint64_t slots = 2;
   TestBag bag(slots, false);
   std::atomic<bool> all_full{false}, one_more{false};
@@ -120,7 +120,7 @@ TEST(Bag, FullSlotsHoldThePut) {
 
 // Slots come back in another order than they were grabbed in, on another queue.
 TEST(Bag, ReleasesInAnyOrder) {
-  if (!has_bags()) GTEST_SKIP();
+  if (!has_bags()) GTEST_SKIP() << "bags go by peer alone";
   constexpr std::uint64_t slots = 3, rounds = 20;
   TestBag bag(slots, true);
   Lane lane;
@@ -149,7 +149,7 @@ TEST(Bag, ReleasesInAnyOrder) {
 
 // Each queue has a message while it waits for its next one: together fewer than a source has slots.
 TEST(Bag, ReleasesThatLag) {
-  if (!has_bags()) GTEST_SKIP();
+  if (!has_bags()) GTEST_SKIP() << "bags go by peer alone";
   constexpr std::size_t queues = 3;
   constexpr std::uint64_t messages = 60;
   TestBag bag(4, false);
@@ -180,7 +180,7 @@ TEST(Bag, ReleasesThatLag) {
 
 // Two queues put at one end: each keeps its order.
 TEST(Bag, TwoQueuesPutAtOneEnd) {
-  if (!has_bags()) GTEST_SKIP();
+  if (!has_bags()) GTEST_SKIP() << "bags go by peer alone";
   constexpr std::uint64_t each = 200;
   TestBag bag(2, true);
   Lane first, second;
@@ -208,7 +208,7 @@ TEST(Bag, TwoQueuesPutAtOneEnd) {
 
 // What is matched by PST_Imatch, and by a status; a request that MPI's calls may wait for.
 TEST(Bag, IsARequest) {
-  if (!has_bags()) GTEST_SKIP();
+  if (!has_bags()) GTEST_SKIP() << "bags go by peer alone";
   std::vector<std::uint64_t> slots(static_cast<std::size_t>(size()));
   std::vector<int> sources(slots.size());
   std::iota(sources.begin(), sources.end(), 0);
