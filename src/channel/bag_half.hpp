@@ -3,7 +3,6 @@
 // gives the end up, and an end behind all streams that it was used on.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -12,31 +11,17 @@
 #include "base/first_error.hpp"
 #include "channel/bag_user.hpp"
 #include "channel/bag_words.hpp"
-#include "device/host/stream.hpp"
-#include "transport/plan.hpp"
 
 namespace penstock::channel {
 
-class BagHalf : public transport::Plan {
+class BagHalf : public ManyStreamPlan {
  public:
-  ~BagHalf() override;
-
   // Throws Error: the stream is not the host's, or the bag has been given up.
   void check(const device::Stream& stream) const;
   // What a wait of it waits for.
   virtual std::string missing() const = 0;
 
-  // No queue starts it or waits for it as it does a message.
   void check_stream(const device::Stream& stream) const override;
-  void start(device::Stream&, transport::Sink&) override {}
-  void wait(device::Stream&, transport::Sink&) override {}
-  void hand_over(device::Stream*, device::Stream&) override {}
-  void close(device::Stream& stream, void (*ended)(void*), void* argument) override;
-  void close() override { tell(gone); }
-  bool close_behind_own_streams(void (*ended)(void*), void* argument) noexcept override;
-  transport::PairState pair_state(transport::Epoch) const noexcept override {
-    return transport::PairState::serves;
-  }
   std::string describe() const override { return missing(); }
   void cancel_wait(const base::Error& error) noexcept override { give_up(error); }
 
@@ -67,10 +52,12 @@ class BagHalf : public transport::Plan {
   // before they could see it is not counted by them.
   virtual void tell(std::uint64_t closed) noexcept = 0;
 
- private:
-  static device::host::Stream& as_host(device::Stream& stream) noexcept {
-    return static_cast<device::host::Stream&>(stream);
+  bool close_now() noexcept override {
+    tell(gone);
+    return true;
   }
+
+ private:
   bool ends_by_failure(BagUser& user) noexcept;
   // What the wait is for may have come just before its sender went: it is looked for once more.
   template <class Look>
@@ -85,14 +72,8 @@ class BagHalf : public transport::Plan {
     return true;
   }
   std::optional<base::Error> say_why_hopeless() const noexcept;
-  BagUser& user_for(const std::shared_ptr<device::Stream>& stream, transport::Sink& queue);
-  static bool close_step(device::host::Command& command) noexcept;
 
   base::FirstError failure_;
-  std::atomic<BagUser*> users_{nullptr};
-  std::atomic<std::uint32_t> streams_left_{0};  // that have calls before its close
-  void (*ended_)(void*) = nullptr;
-  void* argument_ = nullptr;
 };
 
 }  // namespace penstock::channel

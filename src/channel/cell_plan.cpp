@@ -150,7 +150,7 @@ void CellPlan::cancel_wait(const Error& error) noexcept {
   for (const auto& cell : cells_) cell->plan().cancel_wait(error);
 }
 
-bool CellPlan::close_units() noexcept {
+bool CellPlan::close_now() noexcept {
   bool all = true;
   for (const auto& cell : cells_)
     if (!cell->close()) all = false;

@@ -35,7 +35,7 @@ class CellPlan final : public ChannelPlan {
                    transport::Sink& sink) noexcept override;
   void tell_given_up() noexcept override;
   bool untouched(const Call& call) noexcept override;
-  bool close_units() noexcept override;
+  bool close_now() noexcept override;
   static bool work(Verb verb, Cell& cell) noexcept;
 
   std::vector<std::unique_ptr<Cell>> cells_;

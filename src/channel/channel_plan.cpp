@@ -4,10 +4,7 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <chrono>
 #include <utility>
-
-#include "base/backoff.hpp"
 
 namespace penstock::channel {
 
@@ -20,10 +17,6 @@ namespace {
 constexpr char use_these_calls[] =
     " is a channel, which PST_Channel_put, PST_Channel_put_wait, PST_Channel_wait and "
     "PST_Channel_release enqueue, not the calls of messages";
-
-device::host::Stream& host_stream(device::Stream& stream) noexcept {
-  return static_cast<device::host::Stream&>(stream);
-}
 
 constexpr int count_bit = 31, begun_bit = 62;
 
@@ -41,19 +34,13 @@ std::uint64_t ChannelPlan::Call::value() const noexcept {
          (std::uint64_t{begun} << begun_bit);
 }
 
-struct ChannelPlan::UsedStream {
-  ChannelPlan& plan;
-  std::weak_ptr<device::Stream> stream;
-  const device::Stream* address;  // no other stream can have it while there is a weak owner
-  UsedStream* next;
-  LastingWait wait;                           // of the call that the stream is at
-  std::shared_ptr<device::Stream> closing{};  // kept until it has its part of the close
-};
+struct ChannelPlan::Caller final : UsedStream {
+  Caller(ChannelPlan& of, const std::shared_ptr<device::Stream>& stream)
+      : UsedStream(stream), plan(of), wait(of) {}
 
-ChannelPlan::~ChannelPlan() {
-  for (UsedStream* each = streams_.load(std::memory_order_acquire); each;)
-    delete std::exchange(each, each->next);
-}
+  ChannelPlan& plan;
+  LastingWait wait;  // of the call that the stream is at
+};
 
 // ---- Calls
 
@@ -77,29 +64,20 @@ void ChannelPlan::enqueue(Verb verb, Units units, const std::shared_ptr<device::
                           transport::Sink& sink) {
   constexpr std::array steps{&step<Verb::put>, &step<Verb::put_wait>, &step<Verb::wait>,
                              &step<Verb::release>};
-  UsedStream* const used = note(stream);
+  Caller& caller = used_by<Caller>([&](const Caller& each) { return each.is(*stream); },
+                                   [&] { return new Caller(*this, stream); });
   host_stream(*stream).push(
-      {steps[static_cast<std::size_t>(verb)], used, &sink, Call{units}.value()});
-}
-
-// Without a lock, as calls on several queues come at once. Mostly the stream is there.
-ChannelPlan::UsedStream* ChannelPlan::note(const std::shared_ptr<device::Stream>& stream) {
-  UsedStream* first = streams_.load(std::memory_order_acquire);
-  for (UsedStream* each = first; each; each = each->next)
-    if (each->address == stream.get()) return each;
-  auto* const used = new UsedStream{*this, stream, stream.get(), first, LastingWait(*this)};
-  while (!streams_.compare_exchange_weak(used->next, used, std::memory_order_acq_rel)) continue;
-  return used;
+      {steps[static_cast<std::size_t>(verb)], &caller, &sink, Call{units}.value()});
 }
 
 // ---- On the workers of streams
 
 template <Verb verb>
 bool ChannelPlan::step(Command& command) noexcept {
-  auto& used = *static_cast<UsedStream*>(command.object);
+  auto& caller = *static_cast<Caller*>(command.object);
   Call call = Call::from(command.value);
-  const bool ended =
-      used.plan.carry_out(verb, call, used.wait, *static_cast<transport::Sink*>(command.context));
+  const bool ended = caller.plan.carry_out(verb, call, caller.wait,
+                                           *static_cast<transport::Sink*>(command.context));
   command.value = call.value();
   return ended;
 }
@@ -129,51 +107,6 @@ void ChannelPlan::give_up(const Error& error) noexcept {
 bool ChannelPlan::end_given_up(Verb verb, const Call& call, transport::Sink& sink) noexcept {
   sink.fail(*failure_.get());
   return verb == Verb::put || verb == Verb::release || untouched(call);
-}
-
-// ---- The end
-
-// By who calls, where no stream is there that looks again: the receives of a match may be under
-// way, and the program may use the buffer behind this. Nothing holds up what is given up but a copy
-// that another processor has begun.
-void ChannelPlan::close() {
-  base::Backoff backoff(std::chrono::microseconds{0});
-  while (!close_units()) backoff.pause();
-}
-
-void ChannelPlan::close(device::Stream&, void (*ended)(void*), void* argument) {
-  close_behind_own_streams(ended, argument);
-}
-
-// The last of the streams to get there closes all units.
-bool ChannelPlan::close_step(Command& command) noexcept {
-  auto& plan = *static_cast<ChannelPlan*>(command.object);
-  if (std::exchange(command.value, 1) == 0 &&
-      plan.streams_left_.fetch_sub(1, std::memory_order_acq_rel) != 1)
-    return true;
-  if (!plan.close_units()) return false;
-  plan.ended_(plan.argument_);  // last: the plan may be gone when it returns
-  return true;
-}
-
-bool ChannelPlan::close_behind_own_streams(void (*ended)(void*), void* argument) noexcept {
-  ended_ = ended;
-  argument_ = argument;
-  UsedStream* const first = streams_.load(std::memory_order_acquire);
-  std::uint32_t left = 0;
-  for (UsedStream* each = first; each; each = each->next)
-    if ((each->closing = each->stream.lock())) ++left;
-  streams_left_.store(left, std::memory_order_release);
-  // The last stream's part may be done, and the plan be gone, as soon as it is pushed.
-  for (UsedStream* each = first; left > 0;) {
-    const auto stream = std::move(std::exchange(each, each->next)->closing);
-    if (!stream) continue;
-    host_stream(*stream).push({&close_step, this, nullptr, 0});
-    if (--left == 0) return true;
-  }
-  close();
-  ended(argument);
-  return true;
 }
 
 }  // namespace penstock::channel

@@ -12,8 +12,7 @@
 #include "base/first_error.hpp"
 #include "channel/grid.hpp"
 #include "channel/lasting_wait.hpp"
-#include "device/host/stream.hpp"
-#include "transport/plan.hpp"
+#include "channel/many_stream_plan.hpp"
 
 namespace penstock::channel {
 
@@ -25,10 +24,9 @@ inline constexpr char wait_over_wait[] =
     " was waited for before, and has no PST_Channel_release since";
 inline constexpr char release_of_nothing[] = " was not waited for, and cannot be released";
 
-class ChannelPlan : public transport::Plan {
+class ChannelPlan : public ManyStreamPlan {
  public:
   ChannelPlan(const Grid& grid, bool sends) noexcept : grid_(grid), sends_(sends) {}
-  ~ChannelPlan() override;
 
   bool sends() const noexcept { return sends_; }
   const Grid& grid() const noexcept { return grid_; }
@@ -43,17 +41,7 @@ class ChannelPlan : public transport::Plan {
   // What is missing of a unit that a call waits for. Any thread.
   virtual std::string describe_unit(std::uint32_t) const { return describe(); }
 
-  // No queue starts it or waits for it as it does a message.
   void check_stream(const device::Stream& stream) const override;
-  void start(device::Stream&, transport::Sink&) override {}
-  void wait(device::Stream&, transport::Sink&) override {}
-  void hand_over(device::Stream*, device::Stream&) override {}
-  void close(device::Stream& stream, void (*ended)(void*), void* argument) override;
-  void close() override;
-  bool close_behind_own_streams(void (*ended)(void*), void* argument) noexcept override;
-  transport::PairState pair_state(transport::Epoch) const noexcept override {
-    return transport::PairState::serves;
-  }
   std::string describe() const override { return "a channel"; }
 
  protected:
@@ -85,26 +73,18 @@ class ChannelPlan : public transport::Plan {
   virtual void tell_given_up() noexcept = 0;
   // Behind that: whether nothing moves the memory of a wait's or put_wait's units any more.
   virtual bool untouched(const Call& call) noexcept = 0;
-  // One step of the end: true when the other side has been told and nothing moves the buffer.
-  virtual bool close_units() noexcept = 0;
 
  private:
-  struct UsedStream;
+  struct Caller;
 
   template <Verb verb>
   static bool step(device::host::Command& command) noexcept;
-  static bool close_step(device::host::Command& command) noexcept;
   bool carry_out(Verb verb, Call& call, LastingWait& wait, transport::Sink& sink) noexcept;
   bool end_given_up(Verb verb, const Call& call, transport::Sink& sink) noexcept;
-  UsedStream* note(const std::shared_ptr<device::Stream>& stream);
 
   const Grid grid_;
   const bool sends_;
   base::FirstError failure_;
-  std::atomic<UsedStream*> streams_{nullptr};   // that it has been used on
-  std::atomic<std::uint32_t> streams_left_{0};  // that have calls before its close
-  void (*ended_)(void*) = nullptr;
-  void* argument_ = nullptr;
 };
 
 }  // namespace penstock::channel

@@ -4,14 +4,10 @@
 // itself.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <optional>
 #include <string>
 
-#include "base/elapsed.hpp"
-#include "base/error.hpp"
-#include "transport/sink.hpp"
+#include "plan/polled_wait.hpp"
 
 namespace penstock::channel {
 
@@ -20,36 +16,27 @@ class ChannelPlan;
 class LastingWait final : public transport::Waiter {
  public:
   explicit LastingWait(const ChannelPlan& plan) noexcept : plan_(plan) {}
-  // Before anything is told.
-  LastingWait(LastingWait&& other) noexcept : plan_(other.plan_) {}
 
   // ---- By the stream's worker.
   // A look has found nothing new; `unit` is the first that is missing. True: it has lasted long
   // enough to ask whether it is hopeless, which it then is from time to time.
   bool found_nothing(std::uint32_t unit, transport::Sink& sink) noexcept;
   // From outside, since it was told.
-  const base::Error* cancelled() const noexcept;
+  const base::Error* cancelled() const noexcept { return wait_.cancelled(); }
   // What it has waited for has come; another unit may be missing yet.
   void end(transport::Sink& sink) noexcept {
-    if (polls_ != 0) [[unlikely]]
-      end_lasting(sink);
+    if (!wait_.begins()) [[unlikely]]
+      wait_.end(*this, sink);
   }
 
   std::string describe() const override;
   const char* advice() const noexcept override;
-  void cancel_wait(const base::Error& error) noexcept override;
+  void cancel_wait(const base::Error& error) noexcept override { wait_.cancel(error); }
 
  private:
-  void end_lasting(transport::Sink& sink) noexcept;
-
   const ChannelPlan& plan_;
-  std::uint32_t polls_ = 0;  // that found nothing
-  base::Elapsed lasts_;
-  bool blocked_ = false;                     // the sink has been told
-  std::uint32_t unit_ = 0;                   // then: what for
-  std::atomic<bool> cancel_claimed_{false};  // the first cancel counts
-  std::atomic<bool> cancelled_{false};       // release order: the error has been written
-  std::optional<base::Error> cancel_error_;
+  plan::PolledWait wait_;
+  std::uint32_t unit_ = 0;  // what the monitor was told that it waits for
 };
 
 }  // namespace penstock::channel

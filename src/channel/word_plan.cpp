@@ -219,7 +219,7 @@ bool WordPlan::untouched(const Call&) noexcept {
   return left;
 }
 
-bool WordPlan::close_units() noexcept {
+bool WordPlan::close_now() noexcept {
   if (!std::exchange(closed_, true) && !failure()) {
     Port port(units_->setup(), peer::WhyClosed::freed);
     segment::close(port);

@@ -46,7 +46,7 @@ class WordPlan final : public ChannelPlan {
                    transport::Sink& sink) noexcept override;
   void tell_given_up() noexcept override;
   bool untouched(const Call& call) noexcept override;
-  bool close_units() noexcept override;
+  bool close_now() noexcept override;
 
   // Each: true if nothing is left of it. What it cannot do for ever is in `failure`.
   using Failure = std::optional<base::Error>;

@@ -16,15 +16,6 @@ using base::trace::Clock;
 using base::trace::TraceKind;
 using device::host::Command;
 
-// How long a wait polls and finds nothing before the monitor is told, which takes a lock: far
-// beyond what any wait of a program in its stride takes, and soon enough for a report. The clock is
-// not read in the first polls, and then seldom.
-constexpr std::chrono::milliseconds until_blocked{20};
-constexpr std::uint32_t polls_before_clock = 512;
-// Whether the wait is hopeless is asked every so many polls: seldom enough to cost nothing, often
-// enough for a sleeping worker.
-constexpr std::uint32_t polls_between_checks = 32;
-
 using Ended = void (*)(void*);
 
 device::host::Stream& host_stream(device::Stream& stream) noexcept {
@@ -70,9 +61,7 @@ void HostPlan::close(device::Stream& stream, Ended ended, void* argument) {
 }
 
 void HostPlan::cancel_wait(const Error& error) noexcept {
-  if (cancel_claimed_.exchange(true, std::memory_order_relaxed)) return;
-  cancel_error_ = error;
-  cancelled_.store(true, std::memory_order_release);
+  wait_.cancel(error);
 }
 
 void HostPlan::poison() noexcept {
@@ -173,52 +162,37 @@ bool HostPlan::poll_step(transport::Sink& sink) noexcept {
 // The program uses the buffer behind this wait, whatever became of the message.
 bool HostPlan::wait_until_untouched(transport::Sink& sink) noexcept {
   if (run_untouched()) return end_wait(sink);
-  ++polls_;
-  tell_if_blocked(sink);
+  if (wait_.found_nothing()) tell_if_it_lasts(sink);
   return false;
 }
 
 bool HostPlan::wait_again(transport::Sink& sink) noexcept {
-  if (++polls_ == 1 && sink.failed()) {
+  if (wait_.begins() && sink.failed()) {
     poison();
     return wait_until_untouched(sink);
   }
-  if (blocked_ && cancelled_.load(std::memory_order_acquire)) {
-    fail_and_poison(sink, *cancel_error_);
+  const bool asks = wait_.found_nothing();
+  if (const Error* const cancelled = wait_.cancelled()) {
+    fail_and_poison(sink, *cancelled);
     return wait_until_untouched(sink);
   }
-  if (polls_ % polls_between_checks == 0) {
-    if (const auto reason = say_why_hopeless()) {
-      // What the wait is for may have come just before its sender went.
-      if (run_wait()) return end_wait(sink);
-      fail_and_poison(sink, *reason);
-      return wait_until_untouched(sink);
-    }
+  if (!asks) return false;
+  if (const auto reason = say_why_hopeless()) {
+    // What the wait is for may have come just before its sender went.
+    if (run_wait()) return end_wait(sink);
+    fail_and_poison(sink, *reason);
+    return wait_until_untouched(sink);
   }
-  tell_if_blocked(sink);
+  tell_if_it_lasts(sink);
   return false;
 }
 
-void HostPlan::tell_if_blocked(transport::Sink& sink) noexcept {
-  if (blocked_ || polls_ < polls_before_clock || polls_ % polls_between_checks != 0 ||
-      !waits_.exceeds(until_blocked))
-    return;
-  blocked_ = true;
-  sink.blocked_since(*this);
+void HostPlan::tell_if_it_lasts(transport::Sink& sink) noexcept {
+  if (wait_.is_to_be_told()) wait_.tell(*this, sink);
 }
 
 bool HostPlan::end_wait(transport::Sink& sink) noexcept {
-  polls_ = 0;
-  waits_.reset();
-  if (std::exchange(blocked_, false)) {
-    sink.unblocked(*this);
-    // From here on nobody cancels this wait. A cancel that came too late to matter is forgotten.
-    if (!poisoned() && cancel_claimed_.load(std::memory_order_relaxed)) {
-      cancel_error_.reset();
-      cancelled_.store(false, std::memory_order_relaxed);
-      cancel_claimed_.store(false, std::memory_order_relaxed);
-    }
-  }
+  wait_.end(*this, sink);
   return true;
 }
 

@@ -8,9 +8,9 @@
 #include <memory>
 #include <optional>
 
-#include "base/elapsed.hpp"
 #include "base/error.hpp"
 #include "device/host/stream.hpp"
+#include "plan/polled_wait.hpp"
 #include "transport/plan.hpp"
 
 namespace penstock::plan {
@@ -74,7 +74,7 @@ class HostPlan : public transport::Plan {
   std::optional<base::Error> say_why_hopeless() noexcept;
   bool wait_again(transport::Sink& sink) noexcept;
   bool wait_until_untouched(transport::Sink& sink) noexcept;
-  void tell_if_blocked(transport::Sink& sink) noexcept;
+  void tell_if_it_lasts(transport::Sink& sink) noexcept;
   bool end_wait(transport::Sink& sink) noexcept;
   void pass_on() noexcept;
   void fail_and_poison(transport::Sink& sink, const base::Error& error) noexcept;
@@ -84,9 +84,7 @@ class HostPlan : public transport::Plan {
   std::atomic<protocol::Epoch> waits_ended_{0};
 
   // The own of the thread that works.
-  std::uint32_t polls_ = 0;             // that found nothing, in the present wait
-  base::Elapsed waits_;                 // the present wait
-  bool blocked_ = false;                // told the sink so
+  PolledWait wait_;                     // the present one
   std::atomic<bool> poisoned_{false};   // reports read it on other threads
   std::optional<base::Error> failure_;  // why, if it was this plan's own
   struct {
@@ -95,10 +93,6 @@ class HostPlan : public transport::Plan {
     bool starting = false;                                     // between the steps of a start
     std::optional<base::trace::Clock::time_point> first_poll;  // of a wait that has not ended
   } trace_;
-
-  std::atomic<bool> cancel_claimed_{false};  // the first cancel counts
-  std::atomic<bool> cancelled_{false};       // release order: cancel_error_ has been written
-  std::optional<base::Error> cancel_error_;
 };
 
 }  // namespace penstock::plan
