@@ -55,9 +55,9 @@ std::string CellPlan::path() const {
   return cells_.empty() ? cells : cells + " over " + cells_.front()->plan().path();
 }
 
-bool CellPlan::test(Units units) {
+bool CellPlan::test(UnitRange units) {
   bool all = true;
-  for (std::uint32_t unit = units.first; unit < units.first + units.count; ++unit) {
+  for (std::uint32_t unit = units.first; unit < units.end(); ++unit) {
     Cell& cell = *cells_[unit];
     const Taken taken(*this, cell);
     if (!taken || !cell.advance()) all = false;
@@ -71,7 +71,8 @@ bool CellPlan::advance_all(Verb verb, Call& call, LastingWait&, transport::Sink&
   std::optional<Error> failure;
   Cell* blocked = nullptr;
   bool told = false;
-  for (std::uint32_t unit = call.units.first, end = call.end(); unit < end && !failure; ++unit) {
+  for (std::uint32_t unit = call.units.first, end = call.units.end(); unit < end && !failure;
+       ++unit) {
     Cell& cell = *cells_[unit];
     const Taken taken(*this, cell);
     if (!taken && (verb == Verb::put || verb == Verb::release)) break;  // none is started twice
@@ -79,7 +80,7 @@ bool CellPlan::advance_all(Verb verb, Call& call, LastingWait&, transport::Sink&
     // The next wait tells what has become of a release: the other end may have put all that it has
     // and be gone.
     if (taken && verb != Verb::release && cell.failure()) failure = *cell.failure();
-    if (ended && unit == call.units.first) call.pass_first();
+    if (ended && unit == call.units.first) call.units.pass_first();
     if (!taken || ended) continue;
     told = told || cell.has_told();
     if (!blocked && cell.wants_to_tell()) blocked = &cell;
@@ -111,7 +112,7 @@ bool CellPlan::work(Verb verb, Cell& cell) noexcept {
 }
 
 std::optional<Error> CellPlan::misuse(Verb verb, const Call& call) const noexcept {
-  for (std::uint32_t unit = call.units.first; unit < call.end(); ++unit) {
+  for (std::uint32_t unit = call.units.first; unit < call.units.end(); ++unit) {
     const Stage stage = cells_[unit]->stage();
     const auto error = [&](ErrorKind kind, const char* text) {
       return base::error_by(kind, [&] { return this->text(unit) + text; });
@@ -137,7 +138,7 @@ void CellPlan::tell_given_up() noexcept {
 
 bool CellPlan::untouched(const Call& call) noexcept {
   bool all = true;
-  for (std::uint32_t unit = call.units.first; unit < call.end(); ++unit) {
+  for (std::uint32_t unit = call.units.first; unit < call.units.end(); ++unit) {
     Cell& cell = *cells_[unit];
     const Taken taken(*this, cell);
     if (taken) cell.give_up();

@@ -20,7 +20,7 @@ class CellPlan final : public ChannelPlan {
   // At the match: the cells in their order. They are room enough made by the constructor.
   void add(std::unique_ptr<Cell> cell) noexcept { cells_.push_back(std::move(cell)); }
 
-  bool test(Units units) override;
+  bool test(UnitRange units) override;
   std::string path() const override;
   void set_label(std::string label) override;
   // The first put of a unit needs no release: the receives are started.

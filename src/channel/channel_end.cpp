@@ -117,7 +117,7 @@ void ChannelEnd::require_side(const core::MatchedRequest& request, bool sends,
 void ChannelEnd::enqueue(Verb verb, core::MatchedRequest& request, core::Queue& queue,
                          std::int64_t offset, std::int64_t count) const {
   require_side(request, of_sender(verb), name_of(verb));
-  Units units;
+  UnitRange units;
   auto* const plan = static_cast<ChannelPlan*>(request.plan());
   try {
     units = grid_.cut(offset, count);
@@ -140,7 +140,7 @@ bool ChannelEnd::test(const core::MatchedRequest& request, std::int64_t offset,
   require_side(request, false, "PST_Channel_test");
   auto* const plan = static_cast<ChannelPlan*>(request.plan());
   try {
-    const Units units = grid_.cut(offset, count);
+    const UnitRange units = grid_.cut(offset, count);
     return !plan || plan->test(units);
   } catch (const Error& error) {
     throw core::RequestError(request, error.kind(),
@@ -148,10 +148,10 @@ bool ChannelEnd::test(const core::MatchedRequest& request, std::int64_t offset,
   }
 }
 
-void ChannelEnd::refuse_misuse(Verb verb, Units units) const {
+void ChannelEnd::refuse_misuse(Verb verb, UnitRange units) const {
   if (verb == Verb::put_wait) return;
   const bool wanted = verb == Verb::release;
-  for (std::uint32_t unit = units.first; unit < units.first + units.count; ++unit) {
+  for (std::uint32_t unit = units.first; unit < units.end(); ++unit) {
     if (in_use_[unit].load(std::memory_order_relaxed) == wanted) continue;
     if (verb == Verb::release)
       throw Error(ErrorKind::not_started, grid_.text(unit) + " has no PST_Channel_wait before");
@@ -162,8 +162,8 @@ void ChannelEnd::refuse_misuse(Verb verb, Units units) const {
   }
 }
 
-void ChannelEnd::count(Verb verb, Units units) const noexcept {
-  for (std::uint32_t unit = units.first; unit < units.first + units.count; ++unit)
+void ChannelEnd::count(Verb verb, UnitRange units) const noexcept {
+  for (std::uint32_t unit = units.first; unit < units.end(); ++unit)
     in_use_[unit].store(verb == Verb::put || verb == Verb::wait, std::memory_order_relaxed);
 }
 

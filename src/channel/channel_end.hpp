@@ -58,8 +58,8 @@ class ChannelEnd final : public core::Channel {
   void require_units(std::uint64_t most) const;
   peer::Peer* by_words(transport::Transport& by, const transport::Message& ours) const;
   void require_side(const core::MatchedRequest& request, bool sends, const char* call) const;
-  void refuse_misuse(Verb verb, Units units) const;
-  void count(Verb verb, Units units) const noexcept;
+  void refuse_misuse(Verb verb, UnitRange units) const;
+  void count(Verb verb, UnitRange units) const noexcept;
 
   const Grid grid_;
   const bool sends_;

@@ -60,7 +60,7 @@ void ChannelPlan::check(const device::Stream& stream) const {
                             failure->text()));
 }
 
-void ChannelPlan::enqueue(Verb verb, Units units, const std::shared_ptr<device::Stream>& stream,
+void ChannelPlan::enqueue(Verb verb, UnitRange units, const std::shared_ptr<device::Stream>& stream,
                           transport::Sink& sink) {
   constexpr std::array steps{&step<Verb::put>, &step<Verb::put_wait>, &step<Verb::wait>,
                              &step<Verb::release>};

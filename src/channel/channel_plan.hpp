@@ -33,11 +33,11 @@ class ChannelPlan : public ManyStreamPlan {
   // Throws Error: the stream is not the host's, or the channel has been given up.
   void check(const device::Stream& stream) const;
   // check() has passed. Throws Error(resources).
-  void enqueue(Verb verb, Units units, const std::shared_ptr<device::Stream>& stream,
+  void enqueue(Verb verb, UnitRange units, const std::shared_ptr<device::Stream>& stream,
                transport::Sink& sink);
   // Whether the messages of all these units are here. Never waits. Throws what the channel was
   // given up for.
-  virtual bool test(Units units) = 0;
+  virtual bool test(UnitRange units) = 0;
   // What is missing of a unit that a call waits for. Any thread.
   virtual std::string describe_unit(std::uint32_t) const { return describe(); }
 
@@ -47,16 +47,11 @@ class ChannelPlan : public ManyStreamPlan {
  protected:
   // What a command is for, in its one number: it goes on from here when it is called again.
   struct Call {
-    Units units;
+    UnitRange units;
     bool begun = false;
 
     static Call from(std::uint64_t value) noexcept;
     std::uint64_t value() const noexcept;
-    std::uint32_t end() const noexcept { return units.first + units.count; }
-    void pass_first() noexcept {
-      ++units.first;
-      --units.count;
-    }
   };
 
   // Why no call of it serves any more, or null.

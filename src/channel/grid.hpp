@@ -12,9 +12,15 @@
 namespace penstock::channel {
 
 // Units that follow each other.
-struct Units {
+struct UnitRange {
   std::uint32_t first = 0;
   std::uint32_t count = 0;
+
+  std::uint32_t end() const noexcept { return first + count; }
+  void pass_first() noexcept {
+    ++first;
+    --count;
+  }
 };
 
 class Grid {
@@ -41,7 +47,7 @@ class Grid {
   }
 
   // The units of a range of elements. Throws Error(argument) where it is not one of whole units.
-  Units cut(std::int64_t offset, std::int64_t count) const {
+  UnitRange cut(std::int64_t offset, std::int64_t count) const {
     if (offset < 0 || count < 0) refuse(offset, count, "is negative");
     const auto first = static_cast<std::uint64_t>(offset);
     const auto length = static_cast<std::uint64_t>(count);

@@ -46,11 +46,11 @@ std::string WordPlan::describe_unit(std::uint32_t unit) const {
 
 // ---- What calls do
 
-bool WordPlan::put(const Units& units, Failure& failure) noexcept {
+bool WordPlan::put(const UnitRange& units, Failure& failure) noexcept {
   Port port = this->port();
   segment::Writing writing(port);
   std::uint32_t unit = units.first;
-  for (const std::uint32_t end = unit + units.count; unit < end; ++unit) {
+  for (const std::uint32_t end = units.end(); unit < end; ++unit) {
     PutUnit& own = puts_[unit];
     segment::PutState state{own.put.load(relaxed), own.sent.load(relaxed)};
     segment::put(writing, unit, state);
@@ -65,10 +65,10 @@ bool WordPlan::put(const Units& units, Failure& failure) noexcept {
   return !failure;
 }
 
-bool WordPlan::put_wait(Units& units, Failure& failure) noexcept {
+bool WordPlan::put_wait(UnitRange& units, Failure& failure) noexcept {
   Port port = this->port();
   segment::Writing writing(port);
-  const std::uint32_t end = units.first + units.count;
+  const std::uint32_t end = units.end();
   for (std::uint32_t unit = units.first; unit < end; ++unit) {
     PutUnit& own = puts_[unit];
     segment::PutState state{own.put.load(relaxed), own.sent.load(relaxed)};
@@ -80,14 +80,13 @@ bool WordPlan::put_wait(Units& units, Failure& failure) noexcept {
     }
     if (!ended || unit != units.first) continue;
     own.waited.store(state.put, relaxed);
-    ++units.first;
-    --units.count;
+    units.pass_first();
   }
   return units.count == 0;
 }
 
 // Units are taken as they come, and the call goes on with the rest.
-bool WordPlan::take(Units& units) noexcept {
+bool WordPlan::take(UnitRange& units) noexcept {
   Port port = this->port();
   while (units.count != 0) {
     const std::uint32_t unit = units.first;
@@ -97,15 +96,14 @@ bool WordPlan::take(Units& units) noexcept {
     port.take_out(unit);
     segment::take(state);
     own.taken.store(state.taken, relaxed);
-    ++units.first;
-    --units.count;
+    units.pass_first();
   }
   return true;
 }
 
-bool WordPlan::release(const Units& units) noexcept {
+bool WordPlan::release(const UnitRange& units) noexcept {
   Port port = this->port();
-  for (std::uint32_t unit = units.first; unit < units.first + units.count; ++unit) {
+  for (std::uint32_t unit = units.first; unit < units.end(); ++unit) {
     const segment::TakeState state{takes_[unit].taken.load(relaxed)};
     takes_[unit].released.store(state.taken, relaxed);
     segment::release(port, unit, state);
@@ -113,7 +111,7 @@ bool WordPlan::release(const Units& units) noexcept {
   return true;
 }
 
-bool WordPlan::look(Verb verb, Units& units, Failure& failure) noexcept {
+bool WordPlan::look(Verb verb, UnitRange& units, Failure& failure) noexcept {
   switch (verb) {
     case Verb::put:
       return put(units, failure);
@@ -165,7 +163,7 @@ Error WordPlan::error_of(std::uint32_t unit, const Error& why) const noexcept {
 }
 
 std::optional<Error> WordPlan::misuse(Verb verb, const Call& call) const noexcept {
-  for (std::uint32_t unit = call.units.first; unit < call.end(); ++unit) {
+  for (std::uint32_t unit = call.units.first; unit < call.units.end(); ++unit) {
     const auto error = [&](ErrorKind kind, const char* what) {
       return base::error_by(kind, [&] { return text(unit) + what; });
     };
@@ -180,11 +178,11 @@ std::optional<Error> WordPlan::misuse(Verb verb, const Call& call) const noexcep
 }
 
 // A unit that is held is here, too.
-bool WordPlan::test(Units units) {
+bool WordPlan::test(UnitRange units) {
   if (const Error* const why = failure()) throw Error(*why);
   Port port = this->port();
   std::uint32_t unit = units.first;
-  const std::uint32_t end = units.first + units.count;
+  const std::uint32_t end = units.end();
   const auto all_are_here = [&] {
     for (; unit < end; ++unit) {
       const Epoch released = takes_[unit].released.load(relaxed);

@@ -23,7 +23,7 @@ class WordPlan final : public ChannelPlan {
 
   peer::Units& units() noexcept { return *units_; }
 
-  bool test(Units units) override;
+  bool test(UnitRange units) override;
   std::string path() const override;
   std::string describe_unit(std::uint32_t unit) const override;
   void cancel_wait(const base::Error& error) noexcept override { give_up(error); }
@@ -50,11 +50,11 @@ class WordPlan final : public ChannelPlan {
 
   // Each: true if nothing is left of it. What it cannot do for ever is in `failure`.
   using Failure = std::optional<base::Error>;
-  bool put(const Units& units, Failure& failure) noexcept;
-  bool put_wait(Units& units, Failure& failure) noexcept;
-  bool take(Units& units) noexcept;
-  bool release(const Units& units) noexcept;
-  bool look(Verb verb, Units& units, Failure& failure) noexcept;
+  bool put(const UnitRange& units, Failure& failure) noexcept;
+  bool put_wait(UnitRange& units, Failure& failure) noexcept;
+  bool take(UnitRange& units) noexcept;
+  bool release(const UnitRange& units) noexcept;
+  bool look(Verb verb, UnitRange& units, Failure& failure) noexcept;
   Failure why_hopeless(std::uint32_t unit) const noexcept;
   base::Error error_of(std::uint32_t unit, const base::Error& why) const noexcept;
   Port port() const noexcept { return Port(units_->setup()); }

@@ -14,8 +14,8 @@ Grid grid(std::uint64_t count, std::uint64_t unit, std::uint64_t element_bytes =
   return Grid({element_bytes, unit, count});
 }
 
-void expect_units(const Grid& of, std::int64_t offset, std::int64_t count, Units units) {
-  const Units found = of.cut(offset, count);
+void expect_units(const Grid& of, std::int64_t offset, std::int64_t count, UnitRange units) {
+  const UnitRange found = of.cut(offset, count);
   EXPECT_EQ(found.first, units.first);
   EXPECT_EQ(found.count, units.count);
 }
