@@ -146,8 +146,10 @@ void require_promisable(MPI_Comm comm) {
 
 // Who comes when others have given up passes the first barrier with them, and not the second.
 bool all_come(core::Library& library, MPI_Comm comm, const group::Communicator& communicator) {
+  const int members = group::peers_of(communicator);
   std::vector<int> world_ranks;
-  for (int member = 0; member < group::peers_of(communicator); ++member)
+  world_ranks.reserve(static_cast<std::size_t>(members));
+  for (int member = 0; member < members; ++member)
     world_ranks.push_back(group::world_rank(communicator, member));
   const auto limit = library.settings().timeout;
   const auto meanwhile = while_alive(library, std::move(world_ranks));

@@ -26,8 +26,6 @@ namespace penstock::api {
 
 using base::Error;
 using base::ErrorKind;
-using transport::Element;
-using transport::Reduction;
 using transport::Verb;
 
 namespace {
@@ -169,7 +167,7 @@ void hang_on(MPI_Win win, std::unique_ptr<AttachedWindow> made, group::MemberGro
       windows.erase(made.get());
       group::check_mpi(code, "MPI_Win_set_attr");
     }
-    made.release();
+    (void)made.release();
   });
   windows_freed.fetch_add(1, std::memory_order_relaxed);  // answers about its handle hold no more
   ever_attached.store(true, std::memory_order_relaxed);
@@ -218,7 +216,7 @@ MPI_Win make_window(core::Library& library, std::unique_ptr<group::MpiMemberGrou
 void note_creation(MPI_Win win, const WindowPart& part) {
   auto noted = std::make_unique<WindowPart>(part);
   group::check_mpi(PMPI_Win_set_attr(win, creation_keyval(), noted.get()), "MPI_Win_set_attr");
-  noted.release();
+  (void)noted.release();
 }
 
 void attach_window(MPI_Win win, const MPI_Comm* comm) {

@@ -147,8 +147,7 @@ base::Verdict can_connect(const std::vector<DirectTold>& told, const core::Trans
   }
   for (const core::Transports::Entry& entry : transports.entries())
     if (entry.transport->name() == told.front().transport)
-      if (const auto verdict = entry.transport->can_connect_group(records); !verdict.yes)
-        return verdict;
+      if (auto verdict = entry.transport->can_connect_group(records); !verdict.yes) return verdict;
   return base::accepted();
 }
 

@@ -16,7 +16,6 @@ namespace {
 
 using datatype::Segment;
 using datatype::SegmentView;
-using peer::MessageMemory;
 
 // The kernel takes 60 to 500 ns for each run of another process: shorter ones are copied twice
 // instead (docs/performance.md).

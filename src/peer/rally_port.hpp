@@ -44,7 +44,7 @@ struct RallyBlock {
     return reinterpret_cast<std::uint64_t*>(memory) + seat;
   }
   std::byte* slots(unsigned seat) const noexcept {
-    return memory + closed_bytes() + seat * protocol::rally::slots * slot_bytes;
+    return memory + closed_bytes() + slot_bytes * seat * protocol::rally::slots;
   }
 
  private:
