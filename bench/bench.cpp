@@ -22,8 +22,8 @@ namespace {
 
 const std::map<std::string, Mode> modes{
     {"standard", Mode::standard}, {"ready", Mode::ready}, {"synchronous", Mode::synchronous}};
-const std::map<std::string, Order> orders{{"sequential", Order::sequential},
-                                          {"preposted", Order::preposted}};
+const std::map<std::string, Order> orders{
+    {"sequential", Order::sequential}, {"preposted", Order::preposted}, {"run", Order::run}};
 
 const std::map<std::string, Pairs> pairings{{"neighbours", Pairs::neighbours}, {"all", Pairs::all}};
 
@@ -67,8 +67,9 @@ void add_message_options(CLI::App& app, Options& options) {
   add_choice(app, "--send", options.mode, modes,
              "Mode of the sends, of both sides (default: standard)");
   add_choice(app, "--order", options.order, orders,
-             "Receives started right before their wait (sequential, the default) or one iteration "
-             "ahead (preposted)");
+             "Receives started right before their wait (sequential, the default), one iteration "
+             "ahead (preposted), or so by calls that start and wait at once (run: a send with the "
+             "next receive)");
   app.add_flag("--pack", options.pack, "cuda: a pack and an unpack kernel each way");
   add_baseline_option(
       app, options,
@@ -119,6 +120,10 @@ void settle_collective(Options& options) {
 void settle(Options& options, const tool::Command& command) {
   if (options.min_bytes > options.max_bytes)
     throw CLI::ValidationError("--min", "must not be larger than --max");
+  if (options.mode == Mode::ready && options.order == Order::run)
+    throw CLI::ValidationError("--order run",
+                               "enqueues a send and the next receive at once, which proves nothing "
+                               "to ready sends: choose --order preposted");
   if (options.mode == Mode::ready) options.order = Order::preposted;
   if (options.mode == Mode::ready && options.on_cuda())
     throw CLI::ValidationError(

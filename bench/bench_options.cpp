@@ -28,7 +28,7 @@ const char* name_of(Mode mode) noexcept {
 }
 
 const char* name_of(Order order) noexcept {
-  return order == Order::sequential ? "sequential" : "preposted";
+  return order == Order::sequential ? "sequential" : order == Order::run ? "run" : "preposted";
 }
 
 }  // namespace penstock::bench

@@ -103,8 +103,9 @@ inline bool is_reduction(Kind kind) {
 enum class MemoryKind { alloc, malloc };
 
 // Whether a receive is started right before its wait, or one iteration ahead, before the message
-// that lets the peer send. Ready sends need the latter.
-enum class Order { sequential, preposted };
+// that lets the peer send. Ready sends need the latter. run: as the latter, by calls that start and
+// wait at once.
+enum class Order { sequential, preposted, run };
 
 enum class DeviceKind { host, cuda };
 

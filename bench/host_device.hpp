@@ -52,7 +52,9 @@ template <class Calls, class... More>
 auto make_host_exchange(const Options& options, const Traffic& traffic, MemoryKind memory, int tag,
                         More&&... more) {
   const MemorySource source{64, [memory](std::size_t bytes) { return host_memory(bytes, memory); }};
-  const Ahead ahead = options.order == Order::preposted ? Ahead::apart : Ahead::no;
+  const Ahead ahead = options.order == Order::preposted ? Ahead::apart
+                      : options.order == Order::run     ? Ahead::run
+                                                        : Ahead::no;
   return std::make_unique<RequestExchange<Calls>>(traffic, source, ahead, tag,
                                                   std::forward<More>(more)...);
 }

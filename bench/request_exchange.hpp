@@ -29,6 +29,10 @@ class MpiCalls {
       MPI_Startall(static_cast<int>(some.size()), some.data());
   }
   void wait(Range range) { wait_for(part(range)); }
+  void run(Range range) {
+    start(range);
+    wait(range);
+  }
   std::string transport() const { return {}; }
 
  protected:
@@ -52,6 +56,7 @@ class QueueCalls : public MpiCalls {
   QueueCalls(std::span<const Message> messages, int tag, QueueView queue);
   void start(Range range) { queue_.start(part(range)); }
   void wait(Range range) { queue_.wait(part(range)); }
+  void run(Range range) { queue_.run(part(range)); }
   std::string transport() const { return requests_[0].transport(); }
 
  private:
@@ -67,6 +72,10 @@ class NonblockingCalls : public MpiCalls {
   NonblockingCalls(std::span<const Message> messages, int tag, CallsOf calls = CallsOf::program);
   void start(Range range);
   void wait(Range range);
+  void run(Range range) {
+    start(range);
+    wait(range);
+  }
   void test();  // of all of them: it gives MPI time
 
  private:
@@ -88,6 +97,10 @@ class EnqueuedCalls {
       : messages_(messages), tag_(tag), queue_(queue), comm_(comm) {}
   void start(Range range);
   void wait(Range) { queue_.wait_outstanding(); }
+  void run(Range range) {
+    start(range);
+    queue_.wait_outstanding();
+  }
   std::string transport() const { return {}; }
 
  private:
@@ -99,9 +112,9 @@ class EnqueuedCalls {
 
 bool can_enqueue(std::string& why_not);
 
-// How early a receive is started: right before its wait; ahead of it, by a call of its own; or in
-// one call with the send before it, and waited for with it.
-enum class Ahead { no, apart, together };
+// How early a receive is started: right before its wait; ahead of it, by a call of its own; in one
+// call with the send before it, and waited for with it; or so, where one call is both.
+enum class Ahead { no, apart, together, run };
 
 template <class Calls>
 class RequestExchange final : public LibraryExchange<RequestExchange<Calls>> {
@@ -113,6 +126,7 @@ class RequestExchange final : public LibraryExchange<RequestExchange<Calls>> {
     Range range;
     const char* start;
     const char* wait;
+    const char* run;
   };
 
   // `more`: what the calls need beside the messages and the first tag.
@@ -120,10 +134,16 @@ class RequestExchange final : public LibraryExchange<RequestExchange<Calls>> {
   RequestExchange(const Traffic& traffic, const MemorySource& source, Ahead ahead, int tag,
                   More&&... more)
       : Base(traffic, source),
-        sends{{0, traffic.sends.size()}, "start send", "wait send"},
-        receives{{traffic.sends.size(), traffic.receives.size()}, "start receive", "wait receive"},
-        both{{0, traffic.sends.size() + traffic.receives.size()}, "start all", "wait all"},
-        ahead_(traffic.shape == Traffic::Shape::at_once ? Ahead::no : ahead),
+        sends{{0, traffic.sends.size()}, "start send", "wait send", "run send"},
+        receives{{traffic.sends.size(), traffic.receives.size()},
+                 "start receive",
+                 "wait receive",
+                 "run receive"},
+        both{{0, traffic.sends.size() + traffic.receives.size()},
+             "start all",
+             "wait all",
+             "run all"},
+        ahead_(traffic.shape == Traffic::Shape::at_once && ahead != Ahead::run ? Ahead::no : ahead),
         calls_(this->messages(), tag, std::forward<More>(more)...) {}
 
   const Group sends;
@@ -142,8 +162,10 @@ class RequestExchange final : public LibraryExchange<RequestExchange<Calls>> {
     if (ahead_ == Ahead::apart && !this->traffic().leads) start(receives);
   }
   void trip(bool first, bool last) {
-    if (ahead_ == Ahead::no)
+    if (ahead_ == Ahead::no || this->traffic().shape == Traffic::Shape::at_once)
       Base::trip(first, last);
+    else if (ahead_ == Ahead::run)
+      trip_by_runs(first, last);
     else if (ahead_ == Ahead::apart)
       trip_apart(last);
     else
@@ -155,6 +177,7 @@ class RequestExchange final : public LibraryExchange<RequestExchange<Calls>> {
 
  private:
   void run(const Group& group) {
+    if (ahead_ == Ahead::run) return this->timed(group.run, [&] { calls_.run(group.range); });
     start(group);
     wait(group);
   }
@@ -190,6 +213,19 @@ class RequestExchange final : public LibraryExchange<RequestExchange<Calls>> {
     this->prepare();
     if (last) return run(sends);
     start(both);
+  }
+
+  // One call a trip. Who answers sends with the receive of the next trip.
+  void trip_by_runs(bool first, bool last) {
+    if (this->traffic().leads) {
+      this->prepare();
+      run(both);
+      return this->use();
+    }
+    if (first) run(receives);
+    this->use();
+    this->prepare();
+    run(last ? sends : both);
   }
 
   const Ahead ahead_;

@@ -124,8 +124,12 @@ class CudaDevice final : public Device {
   std::unique_ptr<Exchange> make_penstock(const Traffic& traffic, int first_tag) {
     if (!queue_ || options_.graph) queue_.emplace(PST_QUEUE_CUDA, &handle_);
     return std::make_unique<RequestExchange<QueueCalls>>(
-        traffic, MemorySource{gpu_line, device_memory},
-        options_.order == Order::preposted ? Ahead::together : Ahead::no, first_tag, *queue_);
+        traffic, MemorySource{gpu_line, device_memory}, ahead(), first_tag, *queue_);
+  }
+  Ahead ahead() const {
+    return options_.order == Order::preposted ? Ahead::together
+           : options_.order == Order::run     ? Ahead::run
+                                              : Ahead::no;
   }
   // On a queue of its own in graphs, as above.
   std::unique_ptr<Exchange> make_windows(const Traffic& traffic, bool ahead, int tag) {
@@ -156,8 +160,7 @@ class CudaDevice final : public Device {
     if (library == promised && !promised_) promised_.emplace();
     if (!queue_) queue_.emplace(PST_QUEUE_CUDA, &handle_);
     return std::make_unique<RequestExchange<EnqueuedCalls>>(
-        traffic, MemorySource{gpu_line, device_memory},
-        options_.order == Order::preposted ? Ahead::together : Ahead::no, tags::enqueued, *queue_,
+        traffic, MemorySource{gpu_line, device_memory}, ahead(), tags::enqueued, *queue_,
         library == promised ? promised_->get() : MPI_COMM_WORLD);
   }
   // As many bytes by Penstock, with nothing done about rows, or packed by kernels of the program.

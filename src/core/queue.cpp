@@ -244,13 +244,25 @@ void Queue::run(std::size_t count, StreamOperation* const* operations) {
   stream_->make_room(3 * count);
   StreamOperation* const* const waits = in_turn(count, operations);
   const Running running(count, operations);
-  start(count, operations);
+  start_before_waits(count, operations);
   try {
     enqueue_waits(count, waits);
   } catch (const Error& error) {
+    stream_->flush();  // the starts stand, as the peers wait for them
     fail(error);
     throw;
   }
+}
+
+void Queue::start_before_waits(std::size_t count, StreamOperation* const* operations) {
+  waits_follow_ = true;
+  try {
+    start(count, operations);
+  } catch (...) {
+    waits_follow_ = false;
+    throw;
+  }
+  waits_follow_ = false;
 }
 
 void Queue::refuse_start(std::size_t count, StreamOperation* const* operations) const {

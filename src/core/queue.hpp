@@ -141,10 +141,14 @@ class Queue final : public transport::Sink {
   void end_call() noexcept {
     if (gathers_)
       stream_->end_gathered_call();
+    else if (waits_follow_)
+      stream_->end_starts();
     else
       stream_->flush();
   }
   StreamOperation* const* in_turn(std::size_t count, StreamOperation* const* operations);
+  // Leaves the end of the call to the waits.
+  void start_before_waits(std::size_t count, StreamOperation* const* operations);
   void enqueue_waits(std::size_t count, StreamOperation* const* operations);
   void enqueue_outstanding();
   std::optional<RequestError> forget_captured();  // the last of them, null: there were none
@@ -165,6 +169,7 @@ class Queue final : public transport::Sink {
   bool settled_ = true;
   bool implicit_ = false;
   bool in_batch_ = false;
+  bool waits_follow_ = false;        // the starts under way are those of a run
   bool gathers_ = false;             // the call under way leaves its launch to the batch
   std::uint64_t batch_capture_ = 0;  // in which the batch has begun
   // Started, no wait enqueued, in the order of the starts: a list through the operations, so that

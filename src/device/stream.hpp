@@ -28,7 +28,11 @@ class Stream : private base::NoCopy {
   virtual void make_room(std::size_t /*pieces*/) {}
   // Ends an enqueue call: work of several requests that was gathered goes to the stream now.
   virtual void flush() noexcept {}
-  // The same where the launch is left to a later flush: what follows belongs to another call.
+  // Ends the starts of a call whose waits come next, with nothing between: where both can be one
+  // piece of work, they are left to the call's flush().
+  virtual void end_starts() noexcept { flush(); }
+  // Ends an enqueue call whose launch is left to a later flush: what follows belongs to another
+  // call.
   virtual void end_gathered_call() noexcept {}
   // The queue over this stream goes: no queue is told about failures of its work any more.
   virtual void leave() noexcept {}

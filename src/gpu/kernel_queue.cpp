@@ -92,6 +92,19 @@ void KernelQueue::flush() noexcept {
   }
 }
 
+// No other batch may have starts: they would stand behind the waits that are to come.
+void KernelQueue::end_starts() noexcept {
+  const LaunchBatch* gathered = nullptr;
+  for (const auto& batch : batches_) {
+    if (!batch || batch->empty()) continue;
+    if (gathered != nullptr) return flush();
+    gathered = batch.get();
+  }
+  const bool together =
+      gathered != nullptr && standing_ == Standing::all_stay && gathered->awaits_waits();
+  if (!together) flush();
+}
+
 void KernelQueue::end_gathered_call() noexcept {
   for (const auto& batch : batches_)
     if (batch) batch->end_call();

@@ -40,6 +40,8 @@ class LaunchBatch {
  public:
   virtual ~LaunchBatch() = default;
   virtual bool empty() const noexcept = 0;
+  // Whether what it holds, starts alone, may wait for waits to share a launch with.
+  virtual bool awaits_waits() const noexcept { return false; }
   virtual void end_call() noexcept {}                             // what follows is another call's
   virtual cudaError_t launch(const Launch& launch) noexcept = 0;  // all of it; empty afterwards
 };
@@ -71,6 +73,7 @@ class KernelQueue final : public device::gpu::Attachment {
   // Enqueue calls. Kernels are launched when what has been gathered fills one, and by flush().
   void report_to(transport::Sink& sink) noexcept { sink_.store(&sink, std::memory_order_release); }
   void flush() noexcept override;
+  void end_starts() noexcept override;
   void end_gathered_call() noexcept override;
   void synchronized(cudaError_t code) noexcept override;
   bool untouched() noexcept override;

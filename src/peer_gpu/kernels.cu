@@ -123,6 +123,84 @@ struct Several : gpu::FetchesArguments {
   }
 };
 
+// ---- Starts and waits together ------------------------------------------------------------------
+
+// One of either, each with its own code.
+template <class Port>
+struct Both {
+  using Start = StartRingSend<protocol::Mode::standard, Port>;
+  using Wait = WaitRingReceive<Port>;
+  static constexpr unsigned most_threads = peer_gpu::most_threads,
+                            resident = resident_of(Kit::ring);
+  static __device__ void run(const Batch<2>& batch) {
+    const unsigned starting = batch.item[0].blocks;
+    Crew<Form::all_stay> crew;
+    if (blockIdx.x < starting)
+      Start::template run<Form::all_stay>(batch.reports(), batch.item[0],
+                                          BlockIndex{blockIdx.x, starting}, crew);
+    else
+      Wait::template run<Form::all_stay>(batch.reports(), batch.item[1],
+                                         BlockIndex{blockIdx.x - starting, batch.item[1].blocks},
+                                         crew);
+  }
+};
+
+// All starts are sends', and all waits receives'.
+struct Together : gpu::FetchesArguments {
+  static constexpr unsigned most_threads = peer_gpu::most_threads,
+                            resident = resident_of(Kit::ring);
+  template <int capacity>
+  static __device__ void run(const Batch<capacity>& batch) {
+    BlockIndex place;
+    const Pair& pair = pair_of_duty(batch, blockIdx.x, place);
+    Crew<Form::all_stay> crew;
+    if (pair.sends)
+      serve<Call::start, Kit::ring>(batch.reports(), pair, place, crew);
+    else
+      serve<Call::wait, Kit::ring>(batch.reports(), pair, place, crew);
+  }
+};
+
+// Of standard pairs without gaps, whose messages lie and travel alike.
+template <class... Port>
+std::span<const Kernel> kernels_of_both() {
+  static const std::array<Kernel, sizeof...(Port)> kernels{
+      Kernel(address_of<Both<Port>, Batch<2>>())...};
+  return kernels;
+}
+template <class... Port>
+const Kernel* kernel_of_both(std::type_identity<Works<Port...>>, const Pair& start,
+                             const Pair& wait) {
+  const auto kernels = kernels_of_both<Port...>();
+  std::size_t i = 0;
+  const Kernel* found = nullptr;
+  (void)((start.work == RingStarts::number<StartRingSend<protocol::Mode::standard, Port>>() &&
+                  wait.work == RingWaits::number<WaitRingReceive<Port>>()
+              ? (found = &kernels[i], true)
+              : (++i, false)) ||
+         ...);
+  return found;
+}
+using PortsOfBoth =
+    Works<Cell1<Fit::words>, Cell4<Fit::words>, Wide1<Fit::words>, Wide4<Fit::words>,
+          Cell1<Fit::bytes>, Cell4<Fit::bytes>, Wide1<Fit::bytes>, Wide4<Fit::bytes>>;
+
+template <int capacity>
+cudaError_t launch_together_as(const Launch& launch, std::span<const Pair> pairs) {
+  Batch<capacity> batch(launch, pairs);
+  unsigned blocks = 0;
+  unsigned threads = 32;
+  for (const Pair& pair : pairs) {
+    blocks += pair.blocks;
+    threads = std::max<unsigned>(threads, pair.threads);
+  }
+  if constexpr (capacity == 2)
+    if (const Kernel* const kernel =
+            kernel_of_both(std::type_identity<PortsOfBoth>(), pairs[0], pairs[1]))
+      return kernel->launch({blocks, threads, launch.stream, launch.dependent}, &batch);
+  return launch_batch<Together>(launch, blocks, threads, batch);
+}
+
 // ---- On a crowded device -----------------------------------------------------------------------
 
 // In this form few works do for all, as what they cost is not what counts there: any buffer, and
@@ -259,6 +337,21 @@ cudaError_t load_one(const Launch& launch, Call call, Kit kit) {
   return cudaSuccess;
 }
 
+template <class... Port>
+cudaError_t load_both(std::type_identity<Works<Port...>>, const Launch& launch) {
+  Batch<2> nothing(launch, {});
+  for (const Kernel& kernel : kernels_of_both<Port...>())
+    if (const cudaError_t code = kernel.launch({1, 32, launch.stream, launch.dependent}, &nothing);
+        code != cudaSuccess)
+      return code;
+  return cudaSuccess;
+}
+cudaError_t load_together(const Launch& launch) {
+  cudaError_t code = load_both(std::type_identity<PortsOfBoth>(), launch);
+  if (code == cudaSuccess) code = launch_together_as<4>(launch, {});
+  return code == cudaSuccess ? launch_together_as<largest_batch>(launch, {}) : code;
+}
+
 template <Call call, Kit kit>
 cudaError_t load_several(const Launch& launch, bool crowded) {
   Launch form = launch;
@@ -292,6 +385,35 @@ cudaError_t launch_waits(const Launch& call, std::span<const Pair> pairs) {
   return launch<Call::wait>(call, pairs);
 }
 
+bool leaves_no_wait(const Pair& pair) noexcept {
+  return pair.sends && is_ring(pair.path) &&
+         !protocol::ring::send_has_wait(pair.mode, rings_are_deferred);
+}
+
+bool fit_together(std::span<const Pair> starts, std::span<const Pair> waits) noexcept {
+  const auto needs_no_start = [](const Pair& pair) {
+    return !pair.sends && is_ring(pair.path) && pair.mode != protocol::Mode::synchronous &&
+           !(pair.mode == protocol::Mode::ready && pair.checks_ready);
+  };
+  unsigned blocks = 0;
+  for (const auto& pairs : {starts, waits})
+    for (const Pair& pair : pairs) blocks += pair.blocks;
+  return starts.size() + waits.size() <= largest_batch &&
+         blocks <= most_that_wait(Call::wait, Kit::ring) &&
+         std::ranges::all_of(waits, needs_no_start);
+}
+
+cudaError_t launch_together(const Launch& launch, std::span<const Pair> starts,
+                            std::span<const Pair> waits) {
+  std::array<Pair, largest_batch> both;
+  const auto end = std::ranges::copy(starts, both.begin()).out;
+  std::ranges::copy(waits, end);
+  const std::span pairs(both.data(), starts.size() + waits.size());
+  if (starts.size() == 1 && waits.size() == 1) return launch_together_as<2>(launch, pairs);
+  if (pairs.size() <= 4) return launch_together_as<4>(launch, pairs);
+  return launch_together_as<largest_batch>(launch, pairs);
+}
+
 cudaError_t load_kernels(const Launch& launch) {
   for (const Call call : {Call::start, Call::wait})
     for (const Kit kit : {Kit::ring, Kit::rendezvous})
@@ -301,6 +423,7 @@ cudaError_t load_kernels(const Launch& launch) {
         &load_several<Call::wait, Kit::ring>, &load_several<Call::wait, Kit::any>})
     for (const bool crowded : {false, true})
       if (const cudaError_t code = load(launch, crowded); code != cudaSuccess) return code;
+  if (const cudaError_t code = load_together(launch); code != cudaSuccess) return code;
   if (const cudaError_t code = load_gate_kernel(launch); code != cudaSuccess) return code;
   return cudaStreamSynchronize(launch.stream);
 }

@@ -2,6 +2,7 @@
 // The pairs that an enqueue call starts or waits for, which one kernel will serve.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <span>
 
@@ -27,6 +28,16 @@ class PairList {
   cudaError_t launch_waits(const Launch& launch) const noexcept {
     return launch_by(launch, &penstock::peer_gpu::launch_waits);
   }
+  // A call's starts and waits in one kernel: see launch_together().
+  bool awaits_waits() const noexcept {
+    return gated_ == 0 && std::all_of(pairs_.begin(), pairs_.begin() + count_, leaves_no_wait);
+  }
+  bool fits_with(const PairList& waits) const noexcept {
+    return awaits_waits() && waits.gated_ == 0 && fit_together(pairs(), waits.pairs());
+  }
+  cudaError_t launch_together(const Launch& launch, const PairList& waits) const noexcept {
+    return peer_gpu::launch_together(launch, pairs(), waits.pairs());
+  }
   template <class Visit>
   void each(Visit visit) const noexcept {
     for (std::size_t i = 0; i < count_; ++i) visit(pairs_[i].id);
@@ -37,10 +48,10 @@ class PairList {
   using LaunchPairs = cudaError_t (*)(const Launch&, std::span<const Pair>);
 
   cudaError_t launch_by(const Launch& launch, LaunchPairs launch_pairs) const noexcept {
-    return behind_gates(launch, {gatings_.data(), gated_}, [&](const Launch& behind) {
-      return launch_pairs(behind, {pairs_.data(), count_});
-    });
+    return behind_gates(launch, {gatings_.data(), gated_},
+                        [&](const Launch& behind) { return launch_pairs(behind, pairs()); });
   }
+  std::span<const Pair> pairs() const noexcept { return {pairs_.data(), count_}; }
 
   std::size_t count_ = 0;
   std::size_t gated_ = 0;

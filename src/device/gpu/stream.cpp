@@ -66,6 +66,10 @@ void Stream::end_gathered_call() noexcept {
   if (attachment_) attachment_->end_gathered_call();
 }
 
+void Stream::end_starts() noexcept {
+  if (attachment_) attachment_->end_starts();
+}
+
 void Stream::flush() noexcept {
   if (attachment_) attachment_->flush();
 }

@@ -15,7 +15,8 @@ namespace penstock::device::gpu {
 class Attachment {
  public:
   virtual ~Attachment() = default;
-  virtual void flush() noexcept = 0;  // launches what has been gathered since the last flush
+  virtual void flush() noexcept = 0;       // launches what has been gathered since the last flush
+  virtual void end_starts() noexcept = 0;  // waits of the same call come next
   virtual void end_gathered_call() noexcept = 0;  // an enqueue call that leaves that to a later one
   // The stream has just run dry, or has failed: what its kernels have reported is to be told, and
   // what they never will.
@@ -41,6 +42,7 @@ class Stream final : public device::Stream {
   Attachment* attachment() const noexcept { return attachment_.get(); }
 
   void flush() noexcept override;
+  void end_starts() noexcept override;
   void end_gathered_call() noexcept override;
   void leave() noexcept override { attachment_.reset(); }
   std::uint64_t capture() const override;
