@@ -18,7 +18,7 @@ std::size_t rounded(std::size_t bytes, std::size_t unit) {
 }
 
 std::size_t ring_bytes(Way way, std::size_t bytes) {
-  return way == Way::lines ? slots * (bytes / cell_payload) * sizeof(Cell) : 0;
+  return way != Way::push ? slots * (bytes / cell_payload) * sizeof(Cell) : 0;
 }
 
 End lay_out(void* base, std::size_t ring) {

@@ -63,6 +63,7 @@ class Program {
     for (const std::string& mode : options_.modes)
       for (const std::string& launch : options_.launches) {
         setup.graph = mode == "graph";
+        if (setup.graph && setup.way == Way::inside) continue;  // epochs are the launch's
         setup.dependent = launch == "dependent";
         add(sides, setup);
       }
@@ -81,9 +82,11 @@ class Program {
     print("{:>10} {:>6} {:>6} {:>8} {:>10} {:>10} {:>19}\n", "# bytes", "way", "blocks", "mode",
           "launch", "us", "spread");
     for (const std::size_t bytes : sizes)
-      for (const Way way : {Way::lines, Way::push}) {
-        if (way == Way::lines ? bytes > most_by_lines : bytes < least_by_push || bytes % 16 != 0)
+      for (const Way way : {Way::lines, Way::push, Way::trip, Way::inside}) {
+        if (way != Way::push ? bytes > most_by_lines : bytes < least_by_push || bytes % 16 != 0)
           continue;
+        // Their bytes are not checked, as no kernel of the check's stands between two of them.
+        if (options_.check && (way == Way::trip || way == Way::inside)) continue;
         Setup setup = setup_for(bytes);
         setup.way = way;
         Sides sides;

@@ -69,8 +69,9 @@ enum class Handover { at_once, early, late, never };
 inline constexpr std::array<std::string_view, 4> handover_names{"at-once", "early", "late",
                                                                 "never"};
 
-enum class Way { lines, push };
-inline constexpr std::array<std::string_view, 2> way_names{"lines", "push"};
+// trip: lines, by one kernel for a message and its answer; inside: by one kernel for all trips.
+enum class Way { lines, push, trip, inside };
+inline constexpr std::array<std::string_view, 4> way_names{"lines", "push", "trip", "inside"};
 
 enum class Role { send, wait };
 
@@ -93,6 +94,14 @@ struct Descriptor : Least {
 };
 static_assert(sizeof(Descriptor) == 104);
 
+// A message and one that is awaited, by the same blocks; so often, with the next epochs.
+struct Trip {
+  Least out;
+  Least in;
+  std::uint32_t trips = 1;
+  bool leads = true;  // sends first
+};
+
 struct Push {
   std::byte* to = nullptr;
   const std::byte* from = nullptr;
@@ -104,6 +113,7 @@ struct Push {
 
 // The kernel as the host's symbol for it, for launches.
 const void* lines_kernel(Role role, Step step, Handover handover, bool wide);
+const void* trip_kernel(bool wide);
 const void* push_kernel(Role role, Handover handover);
 
 }  // namespace penstock::bench::floor

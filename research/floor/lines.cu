@@ -191,6 +191,20 @@ __global__ void __launch_bounds__(most_threads)
   wait<step, handover, group>(argument);
 }
 
+// A block answers when its part of the message has come, whatever the others do.
+template <int group>
+__global__ void __launch_bounds__(most_threads)
+    trips_kernel(const __grid_constant__ Trip argument) {
+  begin<Handover::early>();
+  Least out = argument.out, in = argument.in;
+  for (std::uint32_t i = 0; i < argument.trips; ++i, ++out.epoch, ++in.epoch) {
+    if (argument.leads) send<Step::least, Handover::never, standard, group>(out);
+    wait<Step::least, Handover::never, group>(in);
+    __syncthreads();
+    if (!argument.leads) send<Step::least, Handover::never, standard, group>(out);
+  }
+}
+
 template <Step step, Handover handover, int group>
 const void* kernel_of(Role role) {
   return role == Role::send ? reinterpret_cast<const void*>(&send_kernel<step, handover, group>)
@@ -204,6 +218,11 @@ const void* least_kernel(Role role, bool wide) {
 }
 
 }  // namespace
+
+const void* trip_kernel(bool wide) {
+  return wide ? reinterpret_cast<const void*>(&trips_kernel<wide_group>)
+              : reinterpret_cast<const void*>(&trips_kernel<1>);
+}
 
 const void* lines_kernel(Role role, Step step, Handover handover, bool wide) {
   switch (step) {

@@ -23,7 +23,7 @@ std::uint32_t cells_of(const Setup& setup) {
 }
 
 std::uint32_t blocks_of(const Setup& setup) {
-  if (setup.way == Way::lines)
+  if (setup.way != Way::push)
     return std::clamp((cells_of(setup) + cells_a_block - 1) / cells_a_block, 1u, most_line_blocks);
   return static_cast<std::uint32_t>(
       std::clamp<std::size_t>((setup.bytes + bytes_a_block - 1) / bytes_a_block, 1, most_blocks));
@@ -32,7 +32,7 @@ std::uint32_t blocks_of(const Setup& setup) {
 // Of each block: in cells, or in bytes.
 std::size_t share_of(const Setup& setup) {
   const std::size_t blocks = blocks_of(setup);
-  if (setup.way == Way::lines) return (cells_of(setup) + blocks - 1) / blocks;
+  if (setup.way != Way::push) return (cells_of(setup) + blocks - 1) / blocks;
   return ((setup.bytes + blocks - 1) / blocks + 127) / 128 * 128;
 }
 
@@ -42,10 +42,13 @@ Shape shape_of(const Setup& setup) {
   return {blocks_of(setup), std::min(threads, most_threads)};
 }
 
+bool is_wide(const Setup& setup) {
+  return share_of(setup) > shape_of(setup).threads;
+}
+
 const void* kernel_of(const Setup& setup, Role role) {
-  return setup.way == Way::lines ? lines_kernel(role, setup.step, setup.handover,
-                                                share_of(setup) > shape_of(setup).threads)
-                                 : push_kernel(role, setup.handover);
+  return setup.way == Way::push ? push_kernel(role, setup.handover)
+                                : lines_kernel(role, setup.step, setup.handover, is_wide(setup));
 }
 
 }  // namespace
@@ -59,20 +62,52 @@ Side::Side(const Setup& setup, int rank, cudaStream_t stream)
       tally_(device_memory(sizeof(CheckTally))),
       sends_(kernel_of(setup, Role::send)),
       waits_(kernel_of(setup, Role::wait)),
+      trips_(trip_kernel(is_wide(setup))),
       shape_(shape_of(setup)),
-      wait_shape_(setup.way == Way::lines ? shape_ : Shape{1, blocks_of(setup)}) {
+      wait_shape_(setup.way != Way::push ? shape_ : Shape{1, blocks_of(setup)}) {
   CHECK_CUDA(cudaDeviceSynchronize());
   if (setup.graph) graph_.emplace(stream, [this] { enqueue(trips_in_graph); });
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
 void Side::enqueue(int trips) {
+  if (setup_.way == Way::trip) return enqueue_trips(trips);
+  if (setup_.way == Way::inside) {
+    trip(epoch_ + 1, epoch_ + 1, trips, rank_ == 0);
+    epoch_ += static_cast<Word64>(trips);
+    return;
+  }
   for (int i = 0; i < trips; ++i) {
     ++epoch_;
     if (rank_ == 0) send();
     wait();
     if (rank_ != 0) send();
   }
+}
+
+// Who answers sends with the wait for the next message.
+void Side::enqueue_trips(int trips) {
+  for (int i = 0; i < trips; ++i) {
+    ++epoch_;
+    if (rank_ != 0 && i == 0) wait();
+    if (rank_ == 0)
+      trip(epoch_, epoch_, 1, true);
+    else if (i + 1 < trips)
+      trip(epoch_, epoch_ + 1, 1, true);
+    else
+      send();
+  }
+}
+
+Least Side::lines(Cell* ring, std::byte* buffer, Word64 epoch) const {
+  return {ring, buffer, cells_of(setup_), static_cast<std::uint32_t>(share_of(setup_)), epoch};
+}
+
+void Side::trip(Word64 out, Word64 in, int trips, bool leads) {
+  Trip argument{lines(ends_.peer().ring, outbox_.data(), out),
+                lines(ends_.own().ring, ends_.own().inbox, in), static_cast<std::uint32_t>(trips),
+                leads};
+  trips_.launch(shape_, stream_, setup_.dependent, setup_.caller, &argument);
 }
 
 void Side::send() {
@@ -85,11 +120,8 @@ void Side::send() {
     return sends_.launch(shape_, stream_, setup_.dependent, setup_.caller, &push);
   }
   // A kernel that takes less reads the beginning.
-  Descriptor descriptor{{ends_.peer().ring, outbox_.data(), cells_of(setup_),
-                         static_cast<std::uint32_t>(share_of(setup_)), epoch_},
-                        ends_.own().words,
-                        ends_.peer().words,
-                        abort_.on_device()};
+  Descriptor descriptor{lines(ends_.peer().ring, outbox_.data(), epoch_), ends_.own().words,
+                        ends_.peer().words, abort_.on_device()};
   sends_.launch(shape_, stream_, setup_.dependent, setup_.caller, &descriptor);
 }
 
@@ -98,11 +130,8 @@ void Side::wait() {
     Push push{nullptr, nullptr, 0, 0, ends_.own().words->flag, epoch_};
     waits_.launch(wait_shape_, stream_, setup_.dependent, setup_.caller, &push);
   } else {
-    Descriptor descriptor{{ends_.own().ring, ends_.own().inbox, cells_of(setup_),
-                           static_cast<std::uint32_t>(share_of(setup_)), epoch_},
-                          ends_.own().words,
-                          ends_.peer().words,
-                          abort_.on_device()};
+    Descriptor descriptor{lines(ends_.own().ring, ends_.own().inbox, epoch_), ends_.own().words,
+                          ends_.peer().words, abort_.on_device()};
     waits_.launch(wait_shape_, stream_, setup_.dependent, setup_.caller, &descriptor);
   }
   if (setup_.check)

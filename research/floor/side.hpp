@@ -41,6 +41,9 @@ class Side {
 
  private:
   void enqueue(int trips);
+  void enqueue_trips(int trips);
+  Least lines(Cell* ring, std::byte* buffer, Word64 epoch) const;
+  void trip(Word64 out, Word64 in, int trips, bool leads);
   void send();
   void wait();
   void run(int trips);
@@ -54,6 +57,7 @@ class Side {
   HostWord abort_;
   Kernel sends_;
   Kernel waits_;
+  Kernel trips_;
   Shape shape_;
   Shape wait_shape_;
   Word64 epoch_ = 0;
