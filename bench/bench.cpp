@@ -22,8 +22,10 @@ namespace {
 
 const std::map<std::string, Mode> modes{
     {"standard", Mode::standard}, {"ready", Mode::ready}, {"synchronous", Mode::synchronous}};
-const std::map<std::string, Order> orders{
-    {"sequential", Order::sequential}, {"preposted", Order::preposted}, {"run", Order::run}};
+const std::map<std::string, Order> orders{{"sequential", Order::sequential},
+                                          {"preposted", Order::preposted},
+                                          {"run", Order::run},
+                                          {"inside", Order::inside}};
 
 const std::map<std::string, Pairs> pairings{{"neighbours", Pairs::neighbours}, {"all", Pairs::all}};
 
@@ -66,10 +68,11 @@ void add_message_options(CLI::App& app, Options& options) {
       ->check(size_of_message(1));
   add_choice(app, "--send", options.mode, modes,
              "Mode of the sends, of both sides (default: standard)");
-  add_choice(app, "--order", options.order, orders,
-             "Receives started right before their wait (sequential, the default), one iteration "
-             "ahead (preposted), or so by calls that start and wait at once (run: a send with the "
-             "next receive)");
+  add_choice(
+      app, "--order", options.order, orders,
+      "Receives started right before their wait (sequential, the default), one iteration "
+      "ahead (preposted), or so by calls that start and wait at once (run: a send with the "
+      "next receive); with --device cuda inside: one kernel makes all trips of bench latency");
   app.add_flag("--pack", options.pack, "cuda: a pack and an unpack kernel each way");
   add_baseline_option(
       app, options,
@@ -120,6 +123,12 @@ void settle_collective(Options& options) {
 void settle(Options& options, const tool::Command& command) {
   if (options.min_bytes > options.max_bytes)
     throw CLI::ValidationError("--min", "must not be larger than --max");
+  if (options.order == Order::inside &&
+      (!options.on_cuda() || options.kind != Kind::latency || options.check || options.pack ||
+       options.graph || options.layout.has_gaps() || options.mode == Mode::ready))
+    throw CLI::ValidationError("--order inside",
+                               "is for bench latency --device cuda, without --graph, --check, "
+                               "--pack, --rows and ready sends");
   if (options.mode == Mode::ready && options.order == Order::run)
     throw CLI::ValidationError("--order run",
                                "enqueues a send and the next receive at once, which proves nothing "

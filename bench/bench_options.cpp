@@ -28,7 +28,16 @@ const char* name_of(Mode mode) noexcept {
 }
 
 const char* name_of(Order order) noexcept {
-  return order == Order::sequential ? "sequential" : order == Order::run ? "run" : "preposted";
+  switch (order) {
+    case Order::preposted:
+      return "preposted";
+    case Order::run:
+      return "run";
+    case Order::inside:
+      return "inside";
+    default:
+      return "sequential";
+  }
 }
 
 }  // namespace penstock::bench

@@ -104,8 +104,8 @@ enum class MemoryKind { alloc, malloc };
 
 // Whether a receive is started right before its wait, or one iteration ahead, before the message
 // that lets the peer send. Ready sends need the latter. run: as the latter, by calls that start and
-// wait at once.
-enum class Order { sequential, preposted, run };
+// wait at once. inside: by one kernel of the program's for all trips.
+enum class Order { sequential, preposted, run, inside };
 
 enum class DeviceKind { host, cuda };
 

@@ -113,7 +113,8 @@ function(penstock_kernels sources_name objects_name)
       add_custom_command(OUTPUT "${object}"
         COMMAND "${PENSTOCK_HIPCC}" -x hip ${architectures} ${options}
                 -DPENSTOCK_HIP=1 -DPENSTOCK_CUDA=0 -DPENSTOCK_FLAG_BITS=${PENSTOCK_FLAG_BITS}
-                -I "${PROJECT_SOURCE_DIR}/compat" -I "${PROJECT_SOURCE_DIR}/include" -I "${PROJECT_SOURCE_DIR}/src"
+                -I "${PROJECT_SOURCE_DIR}/compat" -I "${PROJECT_SOURCE_DIR}/include" -I "${PROJECT_BINARY_DIR}/include"
+                -I "${PROJECT_SOURCE_DIR}/src"
                 -I "${PROJECT_SOURCE_DIR}/apps" -I "${PROJECT_SOURCE_DIR}/bench" -I "${PROJECT_SOURCE_DIR}/tests"
                 -MD -MF "${object}.d" -MT "${object}" -c "${kernel}" -o "${object}"
         DEPENDS "${kernel}" DEPFILE "${object}.d" COMMENT "Building HIP object ${object}" VERBATIM)

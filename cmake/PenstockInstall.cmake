@@ -6,7 +6,7 @@ set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/penstock")
 
 install(TARGETS penstock penstock_halo EXPORT penstock-targets
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" NAMELINK_COMPONENT development)
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/penstock" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/penstock" "${penstock_built_include_dir}/penstock" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 if(TARGET penstock_command)
   file(RELATIVE_PATH lib_from_bin "/${CMAKE_INSTALL_BINDIR}" "/${CMAKE_INSTALL_LIBDIR}")
   set_target_properties(penstock_command PROPERTIES INSTALL_RPATH "$ORIGIN/${lib_from_bin}")

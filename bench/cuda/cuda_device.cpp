@@ -10,6 +10,7 @@
 #include "cuda_libraries.hpp"
 #include "cuda_side.hpp"
 #include "device_rows.hpp"
+#include "inside.hpp"
 #include "mpi_epochs.hpp"
 #include "request_exchange.hpp"
 #include "support/agreement.hpp"
@@ -123,6 +124,9 @@ class CudaDevice final : public Device {
   // graph, has another place there (docs/performance.md).
   std::unique_ptr<Exchange> make_penstock(const Traffic& traffic, int first_tag) {
     if (!queue_ || options_.graph) queue_.emplace(PST_QUEUE_CUDA, &handle_);
+    if (options_.order == Order::inside)
+      return std::make_unique<InsideExchange>(traffic, MemorySource{gpu_line, device_memory},
+                                              first_tag, *queue_, stream_.get());
     return std::make_unique<RequestExchange<QueueCalls>>(
         traffic, MemorySource{gpu_line, device_memory}, ahead(), first_tag, *queue_);
   }

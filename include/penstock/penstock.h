@@ -717,5 +717,6 @@ PST_API int PST_Team_memory_free(void* mine);
 /* The rest of the C API. */
 #include <penstock/bag.h>
 #include <penstock/channel.h>
+#include <penstock/device.h>
 
 #endif /* PENSTOCK_PENSTOCK_H */

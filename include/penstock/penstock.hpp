@@ -544,6 +544,15 @@ class QueueView {
                   "PST_Enqueue_runall");
   }
 
+  // A handle by which kernels on the queue's stream start a request and wait for it, in so many
+  // leading blocks: see PST_Request_device. Does not block.
+  PST_Device_request device_request(RequestView request, int wait_blocks) const {
+    PST_Device_request handle;
+    detail::check(PST_Request_device(handle_, request.get(), wait_blocks, &handle),
+                  "PST_Request_device");
+    return handle;
+  }
+
   // A wait for everything that was started on the queue and has no wait yet. Does not block.
   void wait_outstanding() const {
     detail::check(PST_Enqueue_wait_outstanding(handle_), "PST_Enqueue_wait_outstanding");

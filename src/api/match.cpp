@@ -197,6 +197,19 @@ int PST_Request_transport(MPI_Request request, char* name, int size) {
                     [](const core::MatchedRequest& matched) { return matched.transport(); });
 }
 
+int PST_Request_device(PST_Queue queue, MPI_Request request, int wait_blocks,
+                       PST_Device_request* handle) {
+  return api::guard_any_thread([&](core::Library& library) {
+    core::Queue& target = api::queue_of(library, queue);
+    api::require_pointer(handle, "handle");
+    if (wait_blocks < 0)
+      throw Error(ErrorKind::argument, "wait_blocks is a number of blocks, 0 or more");
+    *handle = {};
+    target.give_to_kernels(api::request_of(request), static_cast<unsigned>(wait_blocks),
+                           std::as_writable_bytes(std::span(handle, 1)));
+  });
+}
+
 int PST_Request_algorithm(MPI_Request request, char* name, int size) {
   return write_name(request, name, size,
                     [](const core::MatchedRequest& matched) { return matched.result().algorithm; });

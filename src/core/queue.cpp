@@ -57,6 +57,8 @@ std::string Queue::describe_companion(bool waits) const {
 
 // At the end, or by its turn: the list is what the queue waits for, in this order.
 void Queue::add(StreamOperation& operation) noexcept {
+  if (operation.in_kernels()) [[unlikely]]
+    return;  // a kernel may have its wait
   operation.started_on = this;
   if (operation.ends_with_queue()) [[likely]]
     ++outstanding_;
@@ -70,6 +72,7 @@ void Queue::add(StreamOperation& operation) noexcept {
 }
 
 void Queue::remove(StreamOperation& operation) noexcept {
+  if (operation.started_on == nullptr) return;
   operation.started_on = nullptr;
   if (operation.ends_with_queue()) [[likely]]
     --outstanding_;
@@ -130,6 +133,8 @@ inline void Queue::check_start(StreamOperation& operation) const {
 
 inline void Queue::check_wait(const StreamOperation& operation, std::uint64_t capture) const {
   if (!operation.complete()) operation.refuse_incomplete();
+  if (operation.in_kernels()) [[unlikely]]
+    return operation.check_stream(*stream_);
   if (!operation.started_on)
     refuse(operation, ErrorKind::not_started,
            " has no start without a wait: enqueue PST_Enqueue_start first, and no wait "
@@ -191,6 +196,18 @@ StreamOperation* const* Queue::in_turn(std::size_t count, StreamOperation* const
             });
   std::remove_copy_if(operations, end, std::back_inserter(in_turn_), has_turn);
   return in_turn_.data();
+}
+
+void Queue::give_to_kernels(StreamOperation& operation, unsigned wait_blocks,
+                            std::span<std::byte> handle) {
+  raise();
+  refuse_in_capture();
+  check_start(operation);
+  operation.follow(stream_, 0);
+  flush_batch();
+  settled_ = false;
+  operation.enter_kernels(*stream_, *this, wait_blocks, handle);
+  stream_->flush();
 }
 
 void Queue::wait(std::size_t count, StreamOperation* const* operations) {

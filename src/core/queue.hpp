@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -69,6 +70,10 @@ class Queue final : public transport::Sink {
   void hold(std::size_t count, StreamOperation* const* operations) noexcept;
   void run_held(std::size_t count, StreamOperation* const* operations);
   void wait_outstanding();
+  // A handle by which kernels on this queue's stream start the operation and wait for it. Throws
+  // base::Error.
+  void give_to_kernels(StreamOperation& operation, unsigned wait_blocks,
+                       std::span<std::byte> handle);
   // A piece of work of a room above, which keeps by itself what it has started: push(stream).
   // Throws base::Error.
   template <class Push>

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/request_error.hpp"
+
 namespace penstock::core {
 
 void StreamOperation::take_plan(std::unique_ptr<transport::Plan> plan) {
@@ -67,6 +69,16 @@ void StreamOperation::enqueue_start(device::Stream& stream, std::uint64_t captur
 
 void StreamOperation::enqueue_wait(device::Stream& stream, transport::Sink& sink) {
   if (plan_) plan_->wait(stream, sink);
+}
+
+// Of MPI_PROC_NULL there is nothing that a kernel could do.
+void StreamOperation::enter_kernels(device::Stream& stream, transport::Sink& sink,
+                                    unsigned wait_blocks, std::span<std::byte> handle) {
+  if (!plan_)
+    throw RequestError(*this, base::ErrorKind::unsupported,
+                       ": no message travels, so kernels have nothing to start or to wait for");
+  plan_->enter_kernels(stream, sink, wait_blocks, handle);
+  in_kernels_ = true;
 }
 
 void StreamOperation::launch_gathered() noexcept {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,6 +57,10 @@ class StreamOperation {
   }
   void enqueue_start(device::Stream& stream, std::uint64_t capture, transport::Sink& sink);
   void enqueue_wait(device::Stream& stream, transport::Sink& sink);
+  // A handle for kernels; from then on no call knows whether it is started.
+  void enter_kernels(device::Stream& stream, transport::Sink& sink, unsigned wait_blocks,
+                     std::span<std::byte> handle);
+  bool in_kernels() const noexcept { return in_kernels_; }
   // What batches of its streams hold of it is launched.
   void launch_gathered() noexcept;
   // Whether its calls may share a launch with others (Queue::begin_batch).
@@ -137,6 +142,7 @@ class StreamOperation {
   std::unique_ptr<transport::Plan> plan_;
   std::atomic<bool> complete_{false};
   std::atomic<bool> active_in_mpi_{false};
+  bool in_kernels_ = false;
   bool has_left_ = false;  // its plan is closed, or about to be
   std::atomic<bool> let_go_once_{false};
 

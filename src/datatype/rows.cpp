@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "datatype/rows.hpp"
+#include "datatype/rows_of.hpp"
 
 #include <limits>
 

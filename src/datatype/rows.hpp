@@ -6,10 +6,8 @@
 
 #include <bit>
 #include <cstdint>
-#include <optional>
 
 #include "base/host_device.hpp"
-#include "datatype/segments.hpp"
 
 namespace penstock::datatype {
 
@@ -49,8 +47,5 @@ PENSTOCK_HD inline std::uint64_t alignment_of(const void* buffer, std::uint64_t 
                                               const Rows& rows) noexcept {
   return reinterpret_cast<std::uintptr_t>(buffer) | bytes | rows.bytes | rows.stride;
 }
-
-// Nothing where the segments are no rows that go up from the buffer's address on, or are too large.
-std::optional<Rows> rows_of(const Segments& segments);
 
 }  // namespace penstock::datatype

@@ -162,6 +162,10 @@ void KernelQueue::change_blocked(KernelPlan* plan, protocol::Epoch epoch) noexce
 }
 
 Error KernelQueue::error_of(Failure failure, const KernelPlan* plan) {
+  if (failure == Failure::handle_freed)
+    return Error(ErrorKind::request,
+                 "a kernel uses the handle of a request that has been freed: free requests behind "
+                 "the last kernel that uses them, and take a handle of each new one");
   if (failure != Failure::released && plan != nullptr) return plan->error_of(failure);
   const Error* const reason = abort_error_.get();
   return reason != nullptr ? *reason

@@ -28,7 +28,12 @@ enum class Failure : std::uint32_t {
   promise_broken,  // ready: a later message was pushed over this one
   peer_closed,     // the peer serves the epoch no more: what was copied does not count
   given_up,        // this half serves no more: its plan knows why
-  started_twice    // a start follows a start
+  started_twice,   // a start follows a start
+  // By kernels of the program's:
+  not_started,  // a wait without a start
+  waits_late,   // a wait in a block beyond those that may
+  block_shape,  // the block's threads are not in whole rows
+  handle_freed  // the request of a handle has been freed
 };
 
 // In pinned memory of the host: how a queue's kernels and the host talk when something takes long

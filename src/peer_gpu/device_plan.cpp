@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstring>
 #include <utility>
 
 #include "device/gpu/runtime.hpp"
@@ -188,8 +190,80 @@ std::uint32_t DevicePlan::eager_cells(std::span<const transport::Operation> list
   return cells <= fixed_.pair.units ? cells : 0;
 }
 
-// The last epoch is known to the device alone.
+// ---- Kernels of the program's -------------------------------------------------------------------
+
+const char* DevicePlan::why_no_handle() const noexcept {
+  if (of_window()) return "a window's epochs have no handles";
+  if (fixed_.packed)
+    return "its datatype has gaps that kernels of the library pack: send rows of whole 4-byte "
+           "words, "
+           "or pack in the kernel";
+  if (!is_ring(fixed_.pair.path))
+    return "it is larger than PENSTOCK_CUDA_EAGER_MAX: raise that on both ends, or enqueue it";
+  if (fixed_.gate != nullptr || fixed_.peer_gate != nullptr)
+    return "ranks take turns on its GPU, or many wait there: use the multi-process service, or "
+           "fewer "
+           "requests";
+  return nullptr;
+}
+
+void DevicePlan::enter_kernels(device::Stream& stream, transport::Sink& sink, unsigned wait_blocks,
+                               std::span<std::byte> handle) {
+  if (const char* const why = why_no_handle())
+    throw Error(ErrorKind::unsupported, fmt::format("{}: kernels get no handle: {}", label(), why));
+  KernelQueue& queue = kernel_queue_on(stream, sink);
+  if (life_ == 0) settle_before_kernels(queue);
+  const DeviceHalf half = handle_on(queue, wait_blocks);
+  std::memcpy(handle.data(), &half, sizeof half);
+}
+
+// A start of the program's kernel waits for nothing, as its blocks may fill the GPU: so from now on
+// a small send has a wait, and so has the one that may be left.
+void DevicePlan::settle_before_kernels(KernelQueue& queue) {
+  static std::atomic<Word64> lives{0};
+  const Word64 life = lives.fetch_add(1, std::memory_order_relaxed) + 1;
+  fixed_.arena->write(reinterpret_cast<std::byte*>(&words_of(fixed_.pair).life), &life,
+                      sizeof life);
+  life_ = life;
+  if (waits_by_kernel_) return;
+  waits_by_kernel_ = true;
+  wait_.work = work_that_settles();
+  pairs_on(queue).wait(wait_, Gating{});
+}
+
+DeviceHalf DevicePlan::handle_on(const KernelQueue& queue, unsigned wait_blocks) const noexcept {
+  const Pair& pair = fixed_.pair;
+  const gpu::Launch reports = queue.launch_on(nullptr);
+  DeviceHalf half;
+  half.words = pair.words;
+  half.cts = &pair.sender->cts;
+  half.fin = pair.sender->fin;
+  half.ring = ring_of(pair);
+  half.buffer = pair.buffer;
+  half.notice = pair.notice;
+  half.report = reports.report;
+  half.queue_failure = reports.queue_failure;
+  half.life = life_;
+  half.bytes = pair.bytes;
+  half.units = pair.units;
+  half.share = static_cast<std::uint32_t>(pair.share);
+  half.id = pair.id;
+  half.wait_blocks = wait_blocks;
+  half.rows = pair.rows;
+  half.parts = pair.parts;
+  half.sends = pair.sends;
+  half.wide = pair.path == Path::wide_ring;
+  half.checks_ready = pair.checks_ready && pair.mode == Mode::ready;
+  half.mode = pair.mode;
+  return half;
+}
+
+// The last epoch is known to the device alone. A handle that outlives the request finds another
+// life.
 bool DevicePlan::prepare_close(device::gpu::Stream& stream) noexcept {
+  if (life_ != 0 && cudaMemsetAsync(&words_of(fixed_.pair).life, 0, sizeof(Word64),
+                                    stream.handle()) != cudaSuccess)
+    return false;
   return cudaMemcpyAsync(&notice().last, fixed_.private_words.get(), sizeof(PartWords),
                          cudaMemcpyDeviceToHost, stream.handle()) == cudaSuccess;
 }
@@ -318,6 +392,20 @@ Error DevicePlan::error_of(Failure failure) const {
                                label(), of_window() ? "window" : "request"));
     case Failure::started_twice:
       return started_twice();
+    case Failure::not_started:
+      return Error(ErrorKind::not_started,
+                   label() + ": a kernel waits for it without having started it: start it first");
+    case Failure::waits_late:
+      return Error(ErrorKind::argument,
+                   label() +
+                       ": a kernel waits for it in a block beyond the wait_blocks of its "
+                       "handle: wait in the first blocks, or look by wait_for()");
+    case Failure::block_shape:
+      return Error(ErrorKind::argument,
+                   label() +
+                       ": a kernel serves it by blocks of several dimensions, or of no "
+                       "multiple of 8 threads: its messages need such");
+    case Failure::handle_freed:
     case Failure::none:
     case Failure::released:
       break;
@@ -330,7 +418,8 @@ std::string DevicePlan::describe() const {
                      of_window()
                          ? (fixed_.pair.sends ? "the target's post" : "the origin's complete")
                      : fixed_.pair.sends ? "the receive"
-                                         : "the send");
+                                         : "the send") +
+         (life_ != 0 ? ", perhaps in a kernel of the program's" : "");
 }
 
 }  // namespace penstock::peer_gpu

@@ -13,6 +13,7 @@
 #include "gpu/packed_message.hpp"
 #include "peer/holding.hpp"
 #include "peer_gpu/batch.hpp"
+#include "peer_gpu/device_half.hpp"
 #include "peer_gpu/gate.hpp"
 #include "transport/operations.hpp"
 
@@ -52,6 +53,8 @@ class DevicePlan final : public KernelPlan {
   void check_stream(const device::Stream& stream) const override;
   void start(device::Stream& stream, transport::Sink& sink) override;
   void wait(device::Stream& stream, transport::Sink& sink) override;
+  void enter_kernels(device::Stream& stream, transport::Sink& sink, unsigned wait_blocks,
+                     std::span<std::byte> handle) override;
   using KernelPlan::close;
   void close() override;
   transport::PairState pair_state(protocol::Epoch epoch) const noexcept override;
@@ -70,6 +73,9 @@ class DevicePlan final : public KernelPlan {
   void open_gate() noexcept override;
 
  private:
+  const char* why_no_handle() const noexcept;  // null: kernels of the program's may have one
+  void settle_before_kernels(KernelQueue& queue);
+  DeviceHalf handle_on(const KernelQueue& queue, unsigned wait_blocks) const noexcept;
   bool peer_closed(protocol::Epoch epoch) const noexcept;
   bool peer_dead() const noexcept { return fixed_.peer_dead->load(std::memory_order_acquire); }
   HostNotice& notice() const noexcept { return *static_cast<HostNotice*>(fixed_.notice.get()); }
@@ -93,6 +99,7 @@ class DevicePlan final : public KernelPlan {
   const unsigned most_blocks_;
   bool starts_by_kernel_;
   bool waits_by_kernel_;
+  Word64 life_ = 0;  // in handles; 0: there are none
   std::atomic<bool> closed_{false};
   std::atomic<bool> given_up_by_host_{false};
 };

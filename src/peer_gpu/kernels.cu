@@ -230,7 +230,10 @@ __device__ void serve_duty(const Reports& reports, const Pair& pair, const Block
     else
       send_in_ring<protocol::Mode::standard>(reports, pair, place, crew);
   } else if (pair.sends) {
-    WaitRingSend::run<Form::one_stays>(reports, pair, place, crew);
+    if (pair.mode == protocol::Mode::synchronous)
+      WaitRingSend::run<Form::one_stays>(reports, pair, place, crew);
+    else
+      SettleRingSend::run<Form::one_stays>(reports, pair, place, crew);
   } else if (pair.path == Path::ring) {
     WaitRingReceive<Cell4<Fit::any>>::template run<Form::one_stays>(reports, pair, place, crew);
   } else {
@@ -368,6 +371,10 @@ std::uint8_t work_of_start(const Pair& pair) {
 
 std::uint8_t work_of_wait(const Pair& pair) {
   return static_cast<std::uint8_t>(is_ring(pair.path) ? ring_wait(pair) : rendezvous_wait(pair));
+}
+
+std::uint8_t work_that_settles() {
+  return static_cast<std::uint8_t>(RingWaits::number<SettleRingSend>());
 }
 
 cudaError_t launch_starts(const Launch& call, std::span<const Pair> pairs) {

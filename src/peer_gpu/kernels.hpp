@@ -15,6 +15,7 @@ using gpu::Launch;
 // Which kernel serves the pair, as Pair::work has it. It is known once the pair's threads are.
 std::uint8_t work_of_start(const Pair& pair);
 std::uint8_t work_of_wait(const Pair& pair);
+std::uint8_t work_that_settles();  // the wait of a small send that its next start would see to
 
 // These launch from one to largest_batch pairs.
 cudaError_t launch_starts(const Launch& launch, std::span<const Pair> pairs);

@@ -4,11 +4,12 @@
 #pragma once
 
 #include "gpu/access.cuh"
+#include "peer_gpu/half_words.hpp"
 #include "peer_gpu/message_words.hpp"
 
 namespace penstock::peer_gpu {
 
-using gpu::agree, gpu::load_cell, gpu::store_cell;
+using gpu::load_cell, gpu::store_cell;
 
 // A unit is one cell: data and flag in each of its two words.
 template <Fit fit>
@@ -21,12 +22,14 @@ struct Cells {
   static __device__ bool any(bool value) { return value; }
 
   // `position`: of the unit's first byte in the message.
-  static __device__ Cell fetch(const Pair& pair, Word64 position) {
-    const Word64 data = load_word<fit>(pair, position);
+  template <class Message>
+  static __device__ Cell fetch(const Message& message, Word64 position) {
+    const Word64 data = load_word<fit>(message, position);
     return {data & half, data >> 32};
   }
-  static __device__ void drain(const Pair& pair, Word64 position, Cell cell) {
-    store_word<fit>(pair, position, (cell.low & half) | cell.high << 32);
+  template <class Message>
+  static __device__ void drain(const Message& message, Word64 position, Cell cell) {
+    store_word<fit>(message, position, (cell.low & half) | cell.high << 32);
   }
 
   static __device__ void store(Cell* unit, Cell data, Word64 flag) {
@@ -57,15 +60,17 @@ struct WideLines {
   static __device__ bool any(bool value) { return __any_sync(together(), value) != 0; }
 
   // Thread i has words i and i + 8, so that neighbouring threads load neighbouring words.
-  static __device__ Cell fetch(const Pair& pair, Word64 position) {
+  template <class Message>
+  static __device__ Cell fetch(const Message& message, Word64 position) {
     Cell data{};
-    if (has_word(pair, position, 0)) data.low = load_word<fit>(pair, position + at(0));
-    if (has_word(pair, position, 1)) data.high = load_word<fit>(pair, position + at(1));
+    if (has_word(message, position, 0)) data.low = load_word<fit>(message, position + at(0));
+    if (has_word(message, position, 1)) data.high = load_word<fit>(message, position + at(1));
     return data;
   }
-  static __device__ void drain(const Pair& pair, Word64 position, Cell data) {
-    if (has_word(pair, position, 0)) store_word<fit>(pair, position + at(0), data.low);
-    if (has_word(pair, position, 1)) store_word<fit>(pair, position + at(1), data.high);
+  template <class Message>
+  static __device__ void drain(const Message& message, Word64 position, Cell data) {
+    if (has_word(message, position, 0)) store_word<fit>(message, position + at(0), data.low);
+    if (has_word(message, position, 1)) store_word<fit>(message, position + at(1), data.high);
   }
 
   static __device__ void store(Cell* unit, Cell data, Word64 flag) {
@@ -88,8 +93,9 @@ struct WideLines {
     return (rank() + which * threads) * sizeof(Word64);
   }
   // Of the two words of this thread's cell the second one may be the flag.
-  static __device__ bool has_word(const Pair& pair, Word64 position, unsigned which) {
-    return !(which == 1 && has_flag()) && position + at(which) < pair.bytes;
+  template <class Message>
+  static __device__ bool has_word(const Message& message, Word64 position, unsigned which) {
+    return !(which == 1 && has_flag()) && position + at(which) < message.bytes;
   }
   static __device__ unsigned together() {
     constexpr unsigned warp = 32;

@@ -7,10 +7,15 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "peer_gpu/batch.hpp"
+#include "datatype/rows.hpp"
+#include "gpu/words.hpp"
 
 namespace penstock::peer_gpu {
 
+using gpu::Word64, gpu::cell_payload;
+
+// A Message has buffer, bytes, and rows.
+//
 // words: without gaps, address and length are whole words. bytes: without gaps, any. rows: with
 // gaps, all are whole words. half_rows: all are whole half words. any: bytes or half_rows, asked at
 // each word.
@@ -20,10 +25,12 @@ enum class Fit { words, bytes, rows, half_rows, any };
 inline constexpr std::size_t half_word = sizeof(std::uint32_t);
 
 // What the kernel of a pair is made for. A message of no bytes has no word that could be loaded.
-inline Fit fit_of(const Pair& pair) noexcept {
+template <class Message>
+Fit fit_of(const Message& message) noexcept {
   const bool words =
-      pair.bytes > 0 && alignment_of(pair.buffer, pair.bytes, pair.rows) % cell_payload == 0;
-  if (pair.rows.has_gaps()) return words ? Fit::rows : Fit::half_rows;
+      message.bytes > 0 &&
+      datatype::alignment_of(message.buffer, message.bytes, message.rows) % cell_payload == 0;
+  if (message.rows.has_gaps()) return words ? Fit::rows : Fit::half_rows;
   return words ? Fit::words : Fit::bytes;
 }
 
@@ -49,47 +56,49 @@ PENSTOCK_HD inline void store_bytes(std::byte* to, Word64 count, Word64 data) {
     if (i < count) to[i] = static_cast<std::byte>(data >> (8 * i));
 }
 
-template <class Step>
-PENSTOCK_HD inline Step& in_rows(const Pair& pair, Word64 position) {
+template <class Step, class Message>
+PENSTOCK_HD inline Step& in_rows(const Message& message, Word64 position) {
   return *reinterpret_cast<Step*>(
-      pair.buffer + datatype::offset_in(pair.rows, static_cast<std::uint32_t>(position)));
+      message.buffer + datatype::offset_in(message.rows, static_cast<std::uint32_t>(position)));
 }
 
-PENSTOCK_HD inline Word64 load_halves(const Pair& pair, Word64 position) {
+template <class Message>
+PENSTOCK_HD inline Word64 load_halves(const Message& message, Word64 position) {
   Word64 data = 0;
   for (unsigned i = 0; i < cell_payload; i += half_word)
-    if (position + i < pair.bytes)
-      data |= Word64{in_rows<std::uint32_t>(pair, position + i)} << (8 * i);
+    if (position + i < message.bytes)
+      data |= Word64{in_rows<std::uint32_t>(message, position + i)} << (8 * i);
   return data;
 }
-PENSTOCK_HD inline void store_halves(const Pair& pair, Word64 position, Word64 data) {
+template <class Message>
+PENSTOCK_HD inline void store_halves(const Message& message, Word64 position, Word64 data) {
   for (unsigned i = 0; i < cell_payload; i += half_word)
-    if (position + i < pair.bytes)
-      in_rows<std::uint32_t>(pair, position + i) = static_cast<std::uint32_t>(data >> (8 * i));
+    if (position + i < message.bytes)
+      in_rows<std::uint32_t>(message, position + i) = static_cast<std::uint32_t>(data >> (8 * i));
 }
 
-template <Fit fit>
-PENSTOCK_HD inline Word64 load_word(const Pair& pair, Word64 position) {
+template <Fit fit, class Message>
+PENSTOCK_HD inline Word64 load_word(const Message& message, Word64 position) {
   if constexpr (fit == Fit::words)
-    return *reinterpret_cast<const Word64*>(pair.buffer + position);
+    return *reinterpret_cast<const Word64*>(message.buffer + position);
   else if constexpr (fit == Fit::rows)
-    return in_rows<Word64>(pair, position);
-  else if (fit == Fit::half_rows || (fit == Fit::any && pair.rows.has_gaps()))
-    return load_halves(pair, position);
+    return in_rows<Word64>(message, position);
+  else if (fit == Fit::half_rows || (fit == Fit::any && message.rows.has_gaps()))
+    return load_halves(message, position);
   else
-    return load_bytes(pair.buffer + position, pair.bytes - position);
+    return load_bytes(message.buffer + position, message.bytes - position);
 }
 
-template <Fit fit>
-PENSTOCK_HD inline void store_word(const Pair& pair, Word64 position, Word64 data) {
+template <Fit fit, class Message>
+PENSTOCK_HD inline void store_word(const Message& message, Word64 position, Word64 data) {
   if constexpr (fit == Fit::words)
-    *reinterpret_cast<Word64*>(pair.buffer + position) = data;
+    *reinterpret_cast<Word64*>(message.buffer + position) = data;
   else if constexpr (fit == Fit::rows)
-    in_rows<Word64>(pair, position) = data;
-  else if (fit == Fit::half_rows || (fit == Fit::any && pair.rows.has_gaps()))
-    store_halves(pair, position, data);
+    in_rows<Word64>(message, position) = data;
+  else if (fit == Fit::half_rows || (fit == Fit::any && message.rows.has_gaps()))
+    store_halves(message, position, data);
   else
-    store_bytes(pair.buffer + position, pair.bytes - position, data);
+    store_bytes(message.buffer + position, message.bytes - position, data);
 }
 
 }  // namespace penstock::peer_gpu

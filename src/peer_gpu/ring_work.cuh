@@ -168,6 +168,34 @@ struct WaitRingSend {
   }
 };
 
+// The wait of a small standard or ready send, where its next start may not wait: one block looks at
+// all parts. Nothing is to be done if nothing has been started since.
+struct SettleRingSend {
+  template <Form form>
+  static __device__ void run(const Reports& reports, const Pair& pair, const BlockIndex&,
+                             Crew<form>& crew) {
+    using Port = RingPort<Cells<Fit::words>, 1>;  // for its words alone
+    const Context context = read_context(reports, pair);
+    Word64 epoch = pair.words->done + 1;
+    PollEnd polled = context.given_up == 0 ? PollEnd::found : PollEnd::ended;
+    for (unsigned part = threadIdx.x; part < pair.parts && polled == PollEnd::found;
+         part += blockDim.x) {
+      Port port(pair, part);
+      SendState state = load_send(pair.words[part]);
+      polled = poll_alone<form, Port>(context, pair, epoch, crew, [&] {
+        return ring::settle_send<protocol::Mode::standard>(port, state);
+      });
+      if (polled == PollEnd::found) pair.words[part].done = state.done;
+    }
+    if (form == Form::all_stay) {
+      __syncthreads();
+      let_successor_in();
+    }
+    if (__syncthreads_or(polled != PollEnd::found) != 0)
+      leave_or_fail(context, pair, epoch, polled, Failure::released, crew);
+  }
+};
+
 // Says that the receive of a small synchronous send, or of a checked ready one, is started.
 struct StartRingReceive {
   template <Form form>

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "datatype/rows_of.hpp"
+
 #include "peer_gpu/kernels.hpp"
 #include "peer_gpu/message_words.hpp"
 

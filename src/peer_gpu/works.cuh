@@ -67,8 +67,9 @@ using RingReceives = Works<WaitRingReceive<Cell1<fit>>, WaitRingReceive<Cell4<fi
 using RingStarts =
     Join<Works<StartRingReceive>, AllRingSends<protocol::Mode::standard>,
          AllRingSends<protocol::Mode::synchronous>, AllRingSends<protocol::Mode::ready>>::Type;
-using RingWaits = Join<Works<WaitRingSend>, RingReceives<Fit::words>, RingReceives<Fit::bytes>,
-                       RingReceives<Fit::rows>, RingReceives<Fit::half_rows>>::Type;
+using RingWaits =
+    Join<Works<WaitRingSend, SettleRingSend>, RingReceives<Fit::words>, RingReceives<Fit::bytes>,
+         RingReceives<Fit::rows>, RingReceives<Fit::half_rows>>::Type;
 using RendezvousStarts =
     Works<StartRendezvousReceive, StartRendezvousSend<protocol::Mode::standard, true>,
           StartRendezvousSend<protocol::Mode::standard, false>,

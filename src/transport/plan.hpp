@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "base/error.hpp"
@@ -30,6 +32,15 @@ class Plan : public Waiter {
   virtual void expect_run(bool /*run*/) noexcept {}
   virtual void start(device::Stream& stream, Sink& sink) = 0;
   virtual void wait(device::Stream& stream, Sink& sink) = 0;
+  // From now on kernels of the program's start it and wait for it, too, by the handle that is
+  // written: see PST_Request_device. Throws Error(unsupported), and nothing has changed then.
+  virtual void enter_kernels(device::Stream& /*stream*/, Sink& /*sink*/, unsigned /*wait_blocks*/,
+                             std::span<std::byte> /*handle*/) {
+    throw base::Error(base::ErrorKind::unsupported,
+                      label() + ": kernels move no messages by " + path() +
+                          ": there are handles for messages in memory of a GPU, between GPUs that "
+                          "address each other's memory");
+  }
   // The next start comes on another stream. What is enqueued on `next` from now on runs when the
   // last wait on `last` has ended. It waits for nothing else where the plan can tell that end apart
   // from the rest of `last` (docs/semantics.md says where). `next` is in the

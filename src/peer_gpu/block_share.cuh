@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// A block of a program's kernel that serves a share of a ring's messages: what it knows of the
+// half, how it waits, and how it gives the half up. All threads of the block call each function.
+#pragma once
+
+#include "gpu/poll_timer.cuh"
+#include "gpu/reports.cuh"
+#include "peer_gpu/share_port.cuh"
+#include "protocol/ring.hpp"
+
+namespace penstock::peer_gpu {
+
+using gpu::DeviceWord, gpu::Failure, gpu::PollTimer, gpu::Request;
+using protocol::Epoch, protocol::Mode, protocol::Progress;
+
+namespace ring = protocol::ring;
+
+// The first failure of a queue is the one that is reported. A half that is another one's by now is
+// not touched. One thread may have seen what others have not; what is returned is for all. Apart,
+// as it is seldom run.
+__device__ __noinline__ inline Failure give_up(const DeviceHalf& half, Epoch epoch, Failure seen) {
+  __shared__ unsigned reason;
+  __syncthreads();
+  if (thread_in_block() == 0) reason = 0;
+  __syncthreads();
+  atomicMax(&reason, static_cast<unsigned>(seen));
+  __syncthreads();
+  const auto why = static_cast<Failure>(reason);
+  if (thread_in_block() != 0) return why;
+  if (why != Failure::handle_freed) {
+    Word64 none = 0;
+    DeviceWord(half.words->given_up)
+        .compare_exchange_strong(none, epoch, ::cuda::memory_order_relaxed);
+    SystemWord(half.notice->given_up).store(epoch, ::cuda::memory_order_release);
+  }
+  gpu::report_first({*half.report, *half.queue_failure}, half.id, why);
+  return why;
+}
+
+class BlockShare {
+ public:
+  // Block `index` of the `count` blocks that serve the message together.
+  __device__ BlockShare(const DeviceHalf& half, unsigned index, unsigned count) : half_(half) {
+    const unsigned end = (index + 1) * half.parts / count;
+    parts_.first = index * half.parts / count;
+    parts_.count = index < count ? end - parts_.first : 0;
+    // All of it is asked for at once.
+    const PartWords* const own = half.words + (parts_.count == 0 ? 0 : parts_.first);
+    const Word64 life = DeviceWord(life_of(half)).load(::cuda::memory_order_relaxed);
+    const Word64 failed = DeviceWord(half.queue_failure->failed).load(::cuda::memory_order_relaxed);
+    const Word64 given_up = DeviceWord(half.words->given_up).load(::cuda::memory_order_relaxed);
+    done_ = own->done;
+    started_ = has_started(own->started, done_ + 1);
+    why_not_ = life != half.life              ? Failure::handle_freed
+               : (failed | given_up) != 0     ? Failure::given_up
+               : half.wide && is_many_rowed() ? Failure::block_shape
+                                              : Failure::none;
+  }
+
+  __device__ const DeviceHalf& half() const { return half_; }
+  __device__ const PartRange& parts() const { return parts_; }
+  __device__ Epoch epoch() const { return done_ + 1; }
+  __device__ bool started() const { return started_; }
+  __device__ bool is_empty() const { return parts_.count == 0; }
+  __device__ std::uint64_t begin() const { return position(parts_.first * half_.share); }
+  __device__ std::uint64_t end() const {
+    return position((parts_.first + parts_.count) * half_.share);
+  }
+
+  // Behind all that the block has done before. False: the half serves no more, or `misused` says
+  // why this call is wrong.
+  __device__ bool begin_call(Failure misused) {
+    const Failure why = why_not_ != Failure::none ? why_not_ : misused;
+    if (__syncthreads_or(why != Failure::none) == 0) return true;
+    why_not_ = give_up(half_, epoch(), why);
+    return false;
+  }
+  // No block waits that leaves the others no place.
+  __device__ Failure may_wait() const {
+    return block_in_grid() < half_.wait_blocks ? Failure::none : Failure::waits_late;
+  }
+
+  // Looks until `step` says that the wait has ended, or until the host ends it. Then it looks once
+  // more, as what it is for may have come just before.
+  template <class Lines, class Step>
+  __device__ bool poll(Step step) {
+    if (step() == Progress::ended) return true;
+    PollTimer timer({*half_.report, *half_.queue_failure}, half_.id, half_.notice->awaited,
+                    epoch());
+    bool goes_on = true;
+    do {
+#pragma unroll 1
+      for (unsigned look = 0; look < PollTimer::polls_between; ++look) {
+        if (step() != Progress::ended) continue;
+        timer.ended();
+        return true;
+      }
+      goes_on = timer.late() == Request::go_on;
+    } while (!Lines::any(!goes_on));
+    timer.ended();
+    return step() == Progress::ended;
+  }
+
+  // What the parts' private words say, stored by as many threads.
+  __device__ void note_start() {
+    started_ = true;
+    each_part([&](PartWords& words) { words.started = peer_gpu::started(epoch(), Left::nothing); });
+  }
+  // The wait has ended, for all threads of the block. False: for some it has not.
+  __device__ bool end_wait(bool ended) {
+    if (__syncthreads_or(!ended) != 0) {
+      why_not_ = give_up(half_, epoch(), ended ? Failure::none : Failure::released);
+      return false;
+    }
+    ++done_;
+    started_ = false;
+    each_part([&](PartWords& words) { words.done = done_; });
+    return true;
+  }
+
+ private:
+  // Eight threads beside each other move a line of 128 bytes (lines.cuh).
+  __device__ static bool is_many_rowed() {
+    return blockDim.y * blockDim.z != 1 || blockDim.x % wide_cells != 0;
+  }
+  __device__ std::uint64_t position(std::uint32_t unit) const {
+    const std::uint64_t payload = half_.wide ? wide_payload : cell_payload;
+    return min(half_.bytes, unit * payload);
+  }
+  template <class Each>
+  __device__ void each_part(Each each) const {
+    for (unsigned i = thread_in_block(); i < parts_.count; i += threads_of_block())
+      each(half_.words[parts_.first + i]);
+  }
+
+  const DeviceHalf& half_;
+  PartRange parts_;
+  Epoch done_ = 0;
+  bool started_ = false;
+  Failure why_not_ = Failure::none;
+};
+
+}  // namespace penstock::peer_gpu

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// The port of one thread to a share of a ring, for kernels of programs: any number of parts that
+// lie beside each other, served by one block of any size. The state machines are those of our own
+// kernels (ring_port.cuh).
+#pragma once
+
+#include "peer_gpu/device_half.hpp"
+#include "peer_gpu/lines.cuh"
+
+namespace penstock::peer_gpu {
+
+using gpu::Order, gpu::SystemWord, gpu::order_of;
+using protocol::Word;
+
+__device__ inline unsigned thread_in_block() {
+  return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+}
+__device__ inline unsigned threads_of_block() {
+  return blockDim.x * blockDim.y * blockDim.z;
+}
+__device__ inline unsigned block_in_grid() {
+  return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+}
+
+struct PartRange {
+  unsigned first = 0;
+  unsigned count = 0;  // 0: there are fewer parts than blocks that serve the message
+};
+
+// `copies`: a message that comes is copied into the receive buffer; otherwise the program has taken
+// it from its slot.
+template <class Lines, bool receives, bool copies = true>
+class SharePort {
+ public:
+  static constexpr bool native_atomics = true;  // a ring claims nothing
+  static constexpr bool may_close = false;      // and never touches the peer's buffer
+  // Only a wait of a kernel may be held up, as a start may stand in blocks that fill the GPU. So a
+  // send has a wait here, and leaves nothing to its next start.
+  static constexpr bool deferred = receives;
+
+  __device__ SharePort(const DeviceHalf& half, const PartRange& parts)
+      : half_(half),
+        parts_(parts),
+        first_(parts.first * half.share + thread_in_block() / Lines::threads),
+        end_(min(half.units, (parts.first + parts.count) * half.share)),
+        stride_(threads_of_block() / Lines::threads) {}
+
+  static __device__ bool any(bool value) { return Lines::any(value); }
+
+  // Of FIN, each thread looks at that of one part.
+  template <Order order>
+  __device__ Word64 load(Word word) const {
+    Word64& at = word == Word::cts ? *half_.cts : half_.fin[part_of_thread()];
+    return SystemWord(at).load(order_of(order));
+  }
+  // FIN is said by as many threads as there are parts. Relaxed, though the protocol asks for a
+  // release, which would wait until the peer's memory has answered all that this block has sent:
+  // every load from the slot has returned what its thread then stored, and a barrier stands
+  // between, so no later store can change it.
+  template <Order order>
+  __device__ void store(Word word, Word64 value) const {
+    const unsigned thread = thread_in_block();
+    if (word == Word::cts && parts_.first == 0 && thread == 0)
+      SystemWord(*half_.cts).store(value, order_of(order));
+    if (word == Word::fin)
+      for (unsigned i = thread; i < parts_.count; i += threads_of_block())
+        SystemWord(half_.fin[parts_.first + i]).store(value, ::cuda::memory_order_relaxed);
+  }
+  __device__ Word64 exchange(Word, Word64) const { return 0; }
+  template <Order order>
+  __device__ void fence() const {}
+  __device__ static constexpr bool copy_failed() { return false; }
+
+  __device__ void fill(unsigned, std::uint32_t line) {
+#pragma unroll
+    for (int i = 0; i < group; ++i)
+      if (const std::uint32_t unit = number(line, i); unit < end_)
+        data_[i] = Lines::fetch(half_, position_of(unit));
+  }
+  __device__ void store_flag(unsigned slot, std::uint32_t line, Word64 flag) {
+#pragma unroll
+    for (int i = 0; i < group; ++i)
+      if (const std::uint32_t unit = number(line, i); unit < end_)
+        Lines::store(cells_of(slot, unit), data_[i], flag);
+  }
+  // The flag that all units of the line show. Where they differ, something is set above a flag's 32
+  // bits.
+  __device__ Word64 load_flag(unsigned slot, std::uint32_t line) {
+#pragma unroll
+    for (int i = 0; i < group; ++i)
+      if (const std::uint32_t unit = number(line, i); unit < end_)
+        data_[i] = Lines::load(cells_of(slot, unit));
+    const Word64 flag = Lines::flag_of(data_[0]);
+    Word64 differs = 0;
+#pragma unroll
+    for (int i = 1; i < group; ++i)
+      if (number(line, i) < end_) differs |= Lines::flag_of(data_[i]) ^ flag;
+    return differs == 0 ? flag : ~Word64{0};
+  }
+  __device__ void drain(unsigned, std::uint32_t line) {
+    if constexpr (copies)
+#pragma unroll
+      for (int i = 0; i < group; ++i)
+        if (const std::uint32_t unit = number(line, i); unit < end_)
+          Lines::drain(half_, position_of(unit), data_[i]);
+  }
+  __device__ void push() {}
+  __device__ void pull() {}
+
+  __device__ static constexpr unsigned slots() {
+    return ring_slots;
+  }
+  __device__ std::uint32_t lines() const {
+    return first_ >= end_ ? 0 : (end_ - first_ - 1) / (stride_ * group) + 1;
+  }
+  __device__ static constexpr unsigned flag_bits() {
+    return PENSTOCK_FLAG_BITS;
+  }
+  __device__ bool checks_ready() const {
+    return half_.checks_ready;
+  }
+
+ private:
+  static constexpr int group = 4;  // units that a thread moves at once
+
+  __device__ unsigned part_of_thread() const {
+    return parts_.first + thread_in_block() % parts_.count;
+  }
+  __device__ std::uint32_t number(std::uint32_t line, int i) const {
+    return first_ + (line * group + i) * stride_;
+  }
+  __device__ Cell* cells_of(unsigned slot, std::uint32_t unit) const {
+    return half_.ring + (static_cast<Word64>(slot) * half_.units + unit) * Lines::threads;
+  }
+  __device__ static Word64 position_of(std::uint32_t unit) {
+    return static_cast<Word64>(unit) * Lines::payload;
+  }
+
+  const DeviceHalf& half_;
+  const PartRange& parts_;
+  const std::uint32_t first_;  // unit of this thread
+  const std::uint32_t end_;    // of the share's units
+  const std::uint32_t stride_;
+  Cell data_[group];
+};
+
+}  // namespace penstock::peer_gpu
