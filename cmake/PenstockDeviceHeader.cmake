@@ -8,7 +8,8 @@ set(penstock_device_sources
   protocol/gate.hpp datatype/rows.hpp ../compat/gpu_device_code.hpp
   gpu/words.hpp gpu/access.cuh gpu/reports.cuh gpu/poll_timer.cuh
   peer_gpu/half_words.hpp peer_gpu/message_words.hpp peer_gpu/lines.cuh peer_gpu/device_half.hpp peer_gpu/share_port.cuh
-  peer_gpu/block_share.cuh)
+  peer_gpu/block_share.cuh
+  peer_gpu/share_sender.cuh peer_gpu/share_receiver.cuh)
 set(penstock_built_include_dir "${PROJECT_BINARY_DIR}/include")
 
 set(text "// SPDX-License-Identifier: Apache-2.0

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <penstock/device.cuh>
 
+#include "cuda_check.hpp"
 #include "inside.hpp"
 
 namespace penstock::bench {
 namespace {
 
-__global__ void make_trips(const __grid_constant__ InsideTrips what) {
+__global__ void __launch_bounds__(512) make_trips(const __grid_constant__ InsideTrips what) {
   DeviceSender send(what.send, blockIdx.x, gridDim.x);
   DeviceReceiver receive(what.receive, blockIdx.x, gridDim.x);
   bool good = true;
@@ -23,6 +24,7 @@ __global__ void make_trips(const __grid_constant__ InsideTrips what) {
 void enqueue_trips(cudaStream_t stream, const InsideTrips& trips, unsigned blocks,
                    unsigned threads) {
   make_trips<<<blocks, threads, 0, stream>>>(trips);
+  CHECK_CUDA(cudaGetLastError());
 }
 
 }  // namespace penstock::bench

@@ -39,42 +39,44 @@ __device__ __noinline__ inline Failure give_up(const DeviceHalf& half, Epoch epo
 
 class BlockShare {
  public:
-  // Block `index` of the `count` blocks that serve the message together.
-  __device__ BlockShare(const DeviceHalf& half, unsigned index, unsigned count) : half_(half) {
-    const unsigned end = (index + 1) * half.parts / count;
-    parts_.first = index * half.parts / count;
-    parts_.count = index < count ? end - parts_.first : 0;
+  // Block `index` of the `count` blocks that serve the message together. What a thread finds is
+  // agreed on once; from then on all of the block decide alike.
+  __device__ BlockShare(const DeviceHalf& half, unsigned index, unsigned count)
+      : half_(half), share_(half, index, count) {
     // All of it is asked for at once.
-    const PartWords* const own = half.words + (parts_.count == 0 ? 0 : parts_.first);
+    const PartWords& own = half.words[share_.first_part];
     const Word64 life = DeviceWord(life_of(half)).load(::cuda::memory_order_relaxed);
     const Word64 failed = DeviceWord(half.queue_failure->failed).load(::cuda::memory_order_relaxed);
     const Word64 given_up = DeviceWord(half.words->given_up).load(::cuda::memory_order_relaxed);
-    done_ = own->done;
-    started_ = has_started(own->started, done_ + 1);
-    why_not_ = life != half.life              ? Failure::handle_freed
-               : (failed | given_up) != 0     ? Failure::given_up
-               : half.wide && is_many_rowed() ? Failure::block_shape
-                                              : Failure::none;
+    done_ = own.done;
+    started_ = has_started(own.started, done_ + 1);
+    if (life != half.life)
+      why_not_ = Failure::handle_freed;
+    else if ((failed | given_up) != 0)
+      why_not_ = Failure::given_up;
+    else if (half.wide && is_many_rowed())
+      why_not_ = Failure::block_shape;
+    if (__syncthreads_or(why_not_ != Failure::none) != 0)
+      why_not_ = give_up(half, epoch(), why_not_);
   }
 
   __device__ const DeviceHalf& half() const { return half_; }
-  __device__ const PartRange& parts() const { return parts_; }
+  __device__ const Share& share() const { return share_; }
   __device__ Epoch epoch() const { return done_ + 1; }
   __device__ bool started() const { return started_; }
-  __device__ bool is_empty() const { return parts_.count == 0; }
-  __device__ std::uint64_t begin() const { return position(parts_.first * half_.share); }
+  __device__ bool is_empty() const { return share_.parts == 0; }
+  __device__ std::uint64_t begin() const { return position(share_.first_part * half_.share); }
   __device__ std::uint64_t end() const {
-    return position((parts_.first + parts_.count) * half_.share);
+    return position((share_.first_part + share_.parts) * half_.share);
   }
 
-  // Behind all that the block has done before. False: the half serves no more, or `misused` says
-  // why this call is wrong.
+  // False: the half serves no more, or `misused` says why this call is wrong.
   __device__ bool begin_call(Failure misused) {
-    const Failure why = why_not_ != Failure::none ? why_not_ : misused;
-    if (__syncthreads_or(why != Failure::none) == 0) return true;
-    why_not_ = give_up(half_, epoch(), why);
-    return false;
+    if (why_not_ != Failure::none) return false;
+    if (misused != Failure::none) why_not_ = give_up(half_, epoch(), misused);
+    return misused == Failure::none;
   }
+  __device__ bool serves() const { return why_not_ == Failure::none; }
   // No block waits that leaves the others no place.
   __device__ Failure may_wait() const {
     return block_in_grid() < half_.wait_blocks ? Failure::none : Failure::waits_late;
@@ -83,7 +85,7 @@ class BlockShare {
   // Looks until `step` says that the wait has ended, or until the host ends it. Then it looks once
   // more, as what it is for may have come just before.
   template <class Lines, class Step>
-  __device__ bool poll(Step step) {
+  __device__ bool poll(Step step) const {
     if (step() == Progress::ended) return true;
     PollTimer timer({*half_.report, *half_.queue_failure}, half_.id, half_.notice->awaited,
                     epoch());
@@ -112,6 +114,10 @@ class BlockShare {
       why_not_ = give_up(half_, epoch(), ended ? Failure::none : Failure::released);
       return false;
     }
+    return end_known_wait();
+  }
+  // All threads know that it has.
+  __device__ bool end_known_wait() {
     ++done_;
     started_ = false;
     each_part([&](PartWords& words) { words.done = done_; });
@@ -129,12 +135,12 @@ class BlockShare {
   }
   template <class Each>
   __device__ void each_part(Each each) const {
-    for (unsigned i = thread_in_block(); i < parts_.count; i += threads_of_block())
-      each(half_.words[parts_.first + i]);
+    for (unsigned i = thread_in_block(); i < share_.parts; i += threads_of_block())
+      each(half_.words[share_.first_part + i]);
   }
 
   const DeviceHalf& half_;
-  PartRange parts_;
+  const Share share_;
   Epoch done_ = 0;
   bool started_ = false;
   Failure why_not_ = Failure::none;

@@ -32,7 +32,8 @@ struct DeviceHalf {
   datatype::Rows rows;
   std::uint16_t parts = 1;
   bool sends = false;
-  bool wide = false;  // lines of 128 bytes
+  bool wide = false;      // lines of 128 bytes
+  bool in_words = false;  // the message is one of whole words, without gaps
   bool checks_ready = false;
   protocol::Mode mode = protocol::Mode::standard;
 };

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "device/gpu/runtime.hpp"
+#include "peer_gpu/message_words.hpp"
 #include "peer_gpu/pair_batch.hpp"
 #include "peer_gpu/shape.hpp"
 #include "peer_gpu/window_batch.hpp"
@@ -253,6 +254,7 @@ DeviceHalf DevicePlan::handle_on(const KernelQueue& queue, unsigned wait_blocks)
   half.parts = pair.parts;
   half.sends = pair.sends;
   half.wide = pair.path == Path::wide_ring;
+  half.in_words = fit_of(pair) == Fit::words;
   half.checks_ready = pair.checks_ready && pair.mode == Mode::ready;
   half.mode = pair.mode;
   return half;

@@ -22,10 +22,36 @@ __device__ inline unsigned block_in_grid() {
   return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
 }
 
-struct PartRange {
-  unsigned first = 0;
-  unsigned count = 0;  // 0: there are fewer parts than blocks that serve the message
+// A share of a message, and what one thread has of it: fixed for as long as a block serves it.
+struct Share {
+  static constexpr unsigned group = 2;  // units that a thread moves at once
+
+  unsigned first_part = 0;
+  unsigned parts = 0;        // 0: there are fewer parts than blocks that serve the message
+  std::uint32_t first = 0;   // unit of this thread
+  std::uint32_t end = 0;     // of the share's units
+  std::uint32_t stride = 1;  // to this thread's next unit
+  std::uint32_t lines = 0;   // groups of units
+
+  // That of block `index` of `count`.
+  __device__ Share(const DeviceHalf& half, unsigned index, unsigned count) {
+    if (index >= count) return;
+    const unsigned threads = half.wide ? wide_cells : 1;
+    first_part = index * half.parts / count;
+    parts = (index + 1) * half.parts / count - first_part;
+    first = first_part * half.share + thread_in_block() / threads;
+    end = min(half.units, (first_part + parts) * half.share);
+    stride = max(threads_of_block() / threads, 1u);
+    lines = first >= end ? 0 : (end - first - 1) / (stride * group) + 1;
+  }
 };
+
+// The form that most messages in kernels have is inlined; the others are functions of their own, as
+// their registers would be each kernel's.
+using PlainCells = Cells<Fit::words>;
+PENSTOCK_HD inline bool is_plain(const DeviceHalf& half) {
+  return half.in_words && !half.wide;
+}
 
 // `copies`: a message that comes is copied into the receive buffer; otherwise the program has taken
 // it from its slot.
@@ -38,19 +64,16 @@ class SharePort {
   // send has a wait here, and leaves nothing to its next start.
   static constexpr bool deferred = receives;
 
-  __device__ SharePort(const DeviceHalf& half, const PartRange& parts)
-      : half_(half),
-        parts_(parts),
-        first_(parts.first * half.share + thread_in_block() / Lines::threads),
-        end_(min(half.units, (parts.first + parts.count) * half.share)),
-        stride_(threads_of_block() / Lines::threads) {}
+  __device__ SharePort(const DeviceHalf& half, const Share& share) : half_(half), share_(share) {}
 
   static __device__ bool any(bool value) { return Lines::any(value); }
 
   // Of FIN, each thread looks at that of one part.
   template <Order order>
   __device__ Word64 load(Word word) const {
-    Word64& at = word == Word::cts ? *half_.cts : half_.fin[part_of_thread()];
+    Word64& at = word == Word::cts
+                     ? *half_.cts
+                     : half_.fin[share_.first_part + thread_in_block() % share_.parts];
     return SystemWord(at).load(order_of(order));
   }
   // FIN is said by as many threads as there are parts. Relaxed, though the protocol asks for a
@@ -60,11 +83,11 @@ class SharePort {
   template <Order order>
   __device__ void store(Word word, Word64 value) const {
     const unsigned thread = thread_in_block();
-    if (word == Word::cts && parts_.first == 0 && thread == 0)
+    if (word == Word::cts && share_.first_part == 0 && thread == 0)
       SystemWord(*half_.cts).store(value, order_of(order));
     if (word == Word::fin)
-      for (unsigned i = thread; i < parts_.count; i += threads_of_block())
-        SystemWord(half_.fin[parts_.first + i]).store(value, ::cuda::memory_order_relaxed);
+      for (unsigned i = thread; i < share_.parts; i += threads_of_block())
+        SystemWord(half_.fin[share_.first_part + i]).store(value, ::cuda::memory_order_relaxed);
   }
   __device__ Word64 exchange(Word, Word64) const { return 0; }
   template <Order order>
@@ -73,35 +96,35 @@ class SharePort {
 
   __device__ void fill(unsigned, std::uint32_t line) {
 #pragma unroll
-    for (int i = 0; i < group; ++i)
-      if (const std::uint32_t unit = number(line, i); unit < end_)
+    for (unsigned i = 0; i < Share::group; ++i)
+      if (const std::uint32_t unit = number(line, i); unit < share_.end)
         data_[i] = Lines::fetch(half_, position_of(unit));
   }
   __device__ void store_flag(unsigned slot, std::uint32_t line, Word64 flag) {
 #pragma unroll
-    for (int i = 0; i < group; ++i)
-      if (const std::uint32_t unit = number(line, i); unit < end_)
+    for (unsigned i = 0; i < Share::group; ++i)
+      if (const std::uint32_t unit = number(line, i); unit < share_.end)
         Lines::store(cells_of(slot, unit), data_[i], flag);
   }
   // The flag that all units of the line show. Where they differ, something is set above a flag's 32
   // bits.
   __device__ Word64 load_flag(unsigned slot, std::uint32_t line) {
 #pragma unroll
-    for (int i = 0; i < group; ++i)
-      if (const std::uint32_t unit = number(line, i); unit < end_)
+    for (unsigned i = 0; i < Share::group; ++i)
+      if (const std::uint32_t unit = number(line, i); unit < share_.end)
         data_[i] = Lines::load(cells_of(slot, unit));
     const Word64 flag = Lines::flag_of(data_[0]);
     Word64 differs = 0;
 #pragma unroll
-    for (int i = 1; i < group; ++i)
-      if (number(line, i) < end_) differs |= Lines::flag_of(data_[i]) ^ flag;
+    for (unsigned i = 1; i < Share::group; ++i)
+      if (number(line, i) < share_.end) differs |= Lines::flag_of(data_[i]) ^ flag;
     return differs == 0 ? flag : ~Word64{0};
   }
   __device__ void drain(unsigned, std::uint32_t line) {
     if constexpr (copies)
 #pragma unroll
-      for (int i = 0; i < group; ++i)
-        if (const std::uint32_t unit = number(line, i); unit < end_)
+      for (unsigned i = 0; i < Share::group; ++i)
+        if (const std::uint32_t unit = number(line, i); unit < share_.end)
           Lines::drain(half_, position_of(unit), data_[i]);
   }
   __device__ void push() {}
@@ -111,7 +134,7 @@ class SharePort {
     return ring_slots;
   }
   __device__ std::uint32_t lines() const {
-    return first_ >= end_ ? 0 : (end_ - first_ - 1) / (stride_ * group) + 1;
+    return share_.lines;
   }
   __device__ static constexpr unsigned flag_bits() {
     return PENSTOCK_FLAG_BITS;
@@ -121,13 +144,8 @@ class SharePort {
   }
 
  private:
-  static constexpr int group = 4;  // units that a thread moves at once
-
-  __device__ unsigned part_of_thread() const {
-    return parts_.first + thread_in_block() % parts_.count;
-  }
-  __device__ std::uint32_t number(std::uint32_t line, int i) const {
-    return first_ + (line * group + i) * stride_;
+  __device__ std::uint32_t number(std::uint32_t line, unsigned i) const {
+    return share_.first + (line * Share::group + i) * share_.stride;
   }
   __device__ Cell* cells_of(unsigned slot, std::uint32_t unit) const {
     return half_.ring + (static_cast<Word64>(slot) * half_.units + unit) * Lines::threads;
@@ -137,11 +155,8 @@ class SharePort {
   }
 
   const DeviceHalf& half_;
-  const PartRange& parts_;
-  const std::uint32_t first_;  // unit of this thread
-  const std::uint32_t end_;    // of the share's units
-  const std::uint32_t stride_;
-  Cell data_[group];
+  const Share& share_;
+  Cell data_[Share::group];
 };
 
 }  // namespace penstock::peer_gpu

@@ -3,6 +3,8 @@
 
 #include <penstock/device.cuh>
 
+#include "support/cuda/expect.hpp"
+
 namespace penstock::test {
 namespace {
 
@@ -76,7 +78,7 @@ __device__ bool receive_by(Way way, DeviceReceiver& receive, const KernelEnd& in
   return true;
 }
 
-__global__ void exchange(const __grid_constant__ Exchanges what, Way way) {
+__global__ void __launch_bounds__(512) exchange(const __grid_constant__ Exchanges what, Way way) {
   DeviceSender send(what.out.handle, blockIdx.x, gridDim.x);
   DeviceReceiver receive(what.in.handle, blockIdx.x, gridDim.x);
   bool good = true;
@@ -139,6 +141,7 @@ __global__ void check_all(const __grid_constant__ KernelEnd in, std::size_t byte
 void enqueue_exchanges(cudaStream_t stream, const Exchanges& exchanges, Way way, dim3 threads,
                        unsigned blocks) {
   exchange<<<blocks, threads, 0, stream>>>(exchanges, way);
+  EXPECT_CUDA(cudaGetLastError());
 }
 void enqueue_start(cudaStream_t stream, const KernelEnd& out, std::uint64_t epoch, unsigned blocks,
                    Findings* findings) {

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// A block of a program's kernel that receives a share of a ring's messages: what
+// penstock::DeviceReceiver does, where the functions are described.
+#pragma once
+
+#include "peer_gpu/block_share.cuh"
+
+namespace penstock::peer_gpu {
+
+class ShareReceiver {
+ public:
+  __device__ ShareReceiver(const DeviceHalf& half, unsigned index, unsigned count)
+      : share_(half, index, count) {
+    taken_.state.done = share_.epoch() - 1;
+  }
+
+  __device__ std::size_t begin() const { return share_.begin(); }
+  __device__ std::size_t end() const { return share_.end(); }
+  __device__ bool serves() const { return share_.serves(); }
+
+  __device__ bool start() {
+    if (share_.is_empty()) return true;
+    const DeviceHalf& half = share_.half();
+    if (half.mode != Mode::synchronous && !half.checks_ready) return share_.serves();
+    if (!share_.begin_call(share_.started() ? Failure::started_twice : Failure::none)) return false;
+    SharePort<PlainCells, true> port(half, share_.share());
+    ring::start_receive<Mode::synchronous>(port, taken_.state);
+    share_.note_start();
+    return true;
+  }
+
+  __device__ bool arrived() {
+    if (share_.is_empty()) return true;
+    if (!share_.serves()) return false;
+    const bool mine = is_plain(share_.half())
+                          ? look<PlainCells>(share_.half(), share_.share(), share_.epoch())
+                          : look_apart(share_.half(), share_.share(), share_.epoch());
+    return __syncthreads_and(mine) != 0;
+  }
+
+  __device__ bool wait_for(unsigned looks) {
+    if (share_.is_empty()) return true;
+    if (!share_.serves()) return false;
+    __syncthreads();  // nobody reads the buffer any more
+    if (!taken_.ended)
+      taken_ = is_plain(share_.half()) ? take_in<PlainCells>(share_, taken_.state, looks)
+                                       : take_in_apart(share_, taken_.state, looks);
+    if (__syncthreads_and(taken_.ended) == 0) return false;
+    return ended(true);
+  }
+
+  __device__ bool wait() { return wait_by<true>(); }
+  __device__ bool done() { return wait_by<false>(); }
+
+  template <class T>
+  __device__ bool peek(std::size_t element, T& value) const {
+    static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+    const std::size_t byte = element * sizeof(T);
+    Word64 word = 0;
+    if (!word_at(byte / sizeof(Word64), word)) return false;
+    if constexpr (sizeof(T) == 4) word >>= byte % sizeof(Word64) * 8;
+    memcpy(&value, &word, sizeof(T));
+    return true;
+  }
+
+ private:
+  // What this thread has of the message that comes.
+  struct Taken {
+    protocol::ReceiveState state;
+    bool ended = false;
+  };
+
+  template <class Lines>
+  __device__ static bool look(const DeviceHalf& half, const Share& share, Epoch epoch) {
+    SharePort<Lines, true> port(half, share);
+    const auto flag = protocol::line_flag(epoch, port.flag_bits());
+    bool all = true;
+    for (std::uint32_t line = 0; line < port.lines(); ++line)
+      all = all && port.load_flag(static_cast<unsigned>(epoch % port.slots()), line) == flag;
+    return all;
+  }
+  __device__ __noinline__ static bool look_apart(const DeviceHalf& half, Share share, Epoch epoch) {
+    return half.wide ? look<WideLines<Fit::any>>(half, share, epoch)
+                     : look<Cells<Fit::any>>(half, share, epoch);
+  }
+
+  template <class Lines>
+  __device__ static Taken take_in(const BlockShare& share, protocol::ReceiveState state,
+                                  unsigned looks) {
+    SharePort<Lines, true> port(share.half(), share.share());
+    Taken taken{state};
+    for (unsigned i = 0; i < looks && !taken.ended; ++i)
+      taken.ended = ring::wait_receive(port, taken.state) == Progress::ended;
+    return taken;
+  }
+  __device__ __noinline__ static Taken take_in_apart(BlockShare share, protocol::ReceiveState state,
+                                                     unsigned looks) {
+    return share.half().wide ? take_in<WideLines<Fit::any>>(share, state, looks)
+                             : take_in<Cells<Fit::any>>(share, state, looks);
+  }
+
+  template <bool copies>
+  __device__ bool wait_by() {
+    if (share_.is_empty()) return true;
+    if (!share_.begin_call(share_.may_wait())) return false;
+    if constexpr (copies) __syncthreads();  // nobody reads the buffer any more
+    if (taken_.ended) return ended(true);
+    return ended(is_plain(share_.half()) ? take<PlainCells, copies>(share_, taken_.state)
+                                         : take_apart<copies>(share_, taken_.state));
+  }
+  template <class Lines, bool copies>
+  __device__ static bool take(const BlockShare& share, protocol::ReceiveState state) {
+    SharePort<Lines, true, copies> port(share.half(), share.share());
+    return share.template poll<Lines>([&] { return ring::wait_receive(port, state); });
+  }
+  template <bool copies>
+  __device__ __noinline__ static bool take_apart(BlockShare share, protocol::ReceiveState state) {
+    return share.half().wide ? take<WideLines<Fit::any>, copies>(share, state)
+                             : take<Cells<Fit::any>, copies>(share, state);
+  }
+
+  __device__ bool ended(bool all) {
+    if (!share_.end_wait(all)) return false;
+    taken_ = {};
+    taken_.state.done = share_.epoch() - 1;
+    return true;
+  }
+
+  __device__ bool word_at(std::size_t word, Word64& value) const {
+    const DeviceHalf& half = share_.half();
+    const auto slot = share_.epoch() % ring_slots;
+    const auto flag = protocol::line_flag(share_.epoch(), PENSTOCK_FLAG_BITS);
+    if (!half.wide) {
+      const Cell cell = PlainCells::load(half.ring + slot * half.units + word);
+      value = (cell.low & 0xffffffffu) | cell.high << 32;
+      return PlainCells::flag_of(cell) == flag;
+    }
+    constexpr std::size_t words = wide_payload / sizeof(Word64);
+    Cell* const line = half.ring + (slot * half.units + word / words) * wide_cells;
+    // Acquire: the line was seen whole with its flag, so its other words are there.
+    const Word64 seen = SystemWord(line[wide_cells - 1].high).load(::cuda::memory_order_acquire);
+    const std::size_t at = word % words;
+    const Cell cell = gpu::load_cell(line + at % wide_cells);
+    value = at < wide_cells ? cell.low : cell.high;
+    return seen == flag;
+  }
+
+  BlockShare share_;
+  Taken taken_;  // by looks that have not found all of it
+};
+
+}  // namespace penstock::peer_gpu
