@@ -37,6 +37,26 @@ __device__ __noinline__ inline Failure give_up(const DeviceHalf& half, Epoch epo
   return why;
 }
 
+// Looks until `step` says that the wait of the epoch has ended, or until the host ends it. Then it
+// looks once more, as what it is for may have come just before.
+template <class Lines, class Step>
+__device__ inline bool poll_share(const DeviceHalf& half, Epoch epoch, Step step) {
+  if (step() == Progress::ended) return true;
+  PollTimer timer({*half.report, *half.queue_failure}, half.id, half.notice->awaited, epoch);
+  bool goes_on = true;
+  do {
+#pragma unroll 1
+    for (unsigned look = 0; look < PollTimer::polls_between; ++look) {
+      if (step() != Progress::ended) continue;
+      timer.ended();
+      return true;
+    }
+    goes_on = timer.late() == Request::go_on;
+  } while (!Lines::any(!goes_on));
+  timer.ended();
+  return step() == Progress::ended;
+}
+
 class BlockShare {
  public:
   // Block `index` of the `count` blocks that serve the message together. What a thread finds is
@@ -80,27 +100,6 @@ class BlockShare {
   // No block waits that leaves the others no place.
   __device__ Failure may_wait() const {
     return block_in_grid() < half_.wait_blocks ? Failure::none : Failure::waits_late;
-  }
-
-  // Looks until `step` says that the wait has ended, or until the host ends it. Then it looks once
-  // more, as what it is for may have come just before.
-  template <class Lines, class Step>
-  __device__ bool poll(Step step) const {
-    if (step() == Progress::ended) return true;
-    PollTimer timer({*half_.report, *half_.queue_failure}, half_.id, half_.notice->awaited,
-                    epoch());
-    bool goes_on = true;
-    do {
-#pragma unroll 1
-      for (unsigned look = 0; look < PollTimer::polls_between; ++look) {
-        if (step() != Progress::ended) continue;
-        timer.ended();
-        return true;
-      }
-      goes_on = timer.late() == Request::go_on;
-    } while (!Lines::any(!goes_on));
-    timer.ended();
-    return step() == Progress::ended;
   }
 
   // What the parts' private words say, stored by as many threads.

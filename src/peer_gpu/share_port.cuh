@@ -24,7 +24,11 @@ __device__ inline unsigned block_in_grid() {
 
 // A share of a message, and what one thread has of it: fixed for as long as a block serves it.
 struct Share {
-  static constexpr unsigned group = 2;  // units that a thread moves at once
+  // Units that a thread moves at once: more cells than two take registers, and time in every
+  // message; of lines each thread has its eighth.
+  __host__ __device__ static constexpr unsigned group(unsigned threads_of_unit) {
+    return threads_of_unit == 1 ? 2 : 1;
+  }
 
   unsigned first_part = 0;
   unsigned parts = 0;        // 0: there are fewer parts than blocks that serve the message
@@ -42,7 +46,7 @@ struct Share {
     first = first_part * half.share + thread_in_block() / threads;
     end = min(half.units, (first_part + parts) * half.share);
     stride = max(threads_of_block() / threads, 1u);
-    lines = first >= end ? 0 : (end - first - 1) / (stride * group) + 1;
+    lines = first >= end ? 0 : (end - first - 1) / (stride * group(threads)) + 1;
   }
 };
 
@@ -66,15 +70,15 @@ class SharePort {
 
   __device__ SharePort(const DeviceHalf& half, const Share& share) : half_(half), share_(share) {}
 
+  // FIN as it stood some time ago: it only grows, so the first look of a wait may be one that was
+  // begun when the message left. Relaxed: no store is made before what was seen has been asked for.
+  __device__ Word64 look_at_fin() const { return fin<Order::relaxed>(); }
+
   static __device__ bool any(bool value) { return Lines::any(value); }
 
-  // Of FIN, each thread looks at that of one part.
   template <Order order>
   __device__ Word64 load(Word word) const {
-    Word64& at = word == Word::cts
-                     ? *half_.cts
-                     : half_.fin[share_.first_part + thread_in_block() % share_.parts];
-    return SystemWord(at).load(order_of(order));
+    return word == Word::cts ? SystemWord(*half_.cts).load(order_of(order)) : fin<order>();
   }
   // FIN is said by as many threads as there are parts. Relaxed, though the protocol asks for a
   // release, which would wait until the peer's memory has answered all that this block has sent:
@@ -96,13 +100,13 @@ class SharePort {
 
   __device__ void fill(unsigned, std::uint32_t line) {
 #pragma unroll
-    for (unsigned i = 0; i < Share::group; ++i)
+    for (unsigned i = 0; i < group; ++i)
       if (const std::uint32_t unit = number(line, i); unit < share_.end)
         data_[i] = Lines::fetch(half_, position_of(unit));
   }
   __device__ void store_flag(unsigned slot, std::uint32_t line, Word64 flag) {
 #pragma unroll
-    for (unsigned i = 0; i < Share::group; ++i)
+    for (unsigned i = 0; i < group; ++i)
       if (const std::uint32_t unit = number(line, i); unit < share_.end)
         Lines::store(cells_of(slot, unit), data_[i], flag);
   }
@@ -110,20 +114,20 @@ class SharePort {
   // bits.
   __device__ Word64 load_flag(unsigned slot, std::uint32_t line) {
 #pragma unroll
-    for (unsigned i = 0; i < Share::group; ++i)
+    for (unsigned i = 0; i < group; ++i)
       if (const std::uint32_t unit = number(line, i); unit < share_.end)
         data_[i] = Lines::load(cells_of(slot, unit));
     const Word64 flag = Lines::flag_of(data_[0]);
     Word64 differs = 0;
 #pragma unroll
-    for (unsigned i = 1; i < Share::group; ++i)
+    for (unsigned i = 1; i < group; ++i)
       if (number(line, i) < share_.end) differs |= Lines::flag_of(data_[i]) ^ flag;
     return differs == 0 ? flag : ~Word64{0};
   }
   __device__ void drain(unsigned, std::uint32_t line) {
     if constexpr (copies)
 #pragma unroll
-      for (unsigned i = 0; i < Share::group; ++i)
+      for (unsigned i = 0; i < group; ++i)
         if (const std::uint32_t unit = number(line, i); unit < share_.end)
           Lines::drain(half_, position_of(unit), data_[i]);
   }
@@ -144,8 +148,20 @@ class SharePort {
   }
 
  private:
+  static constexpr unsigned group = Share::group(Lines::threads);
+
+  // What FIN says of the parts that this thread looks at: of one, where there are threads enough.
+  template <Order order>
+  __device__ Word64 fin() const {
+    Word64* const words = half_.fin + share_.first_part;
+    const unsigned thread = thread_in_block();
+    Word64 least = SystemWord(words[thread % share_.parts]).load(order_of(order));
+    for (unsigned i = thread + threads_of_block(); i < share_.parts; i += threads_of_block())
+      least = min(least, SystemWord(words[i]).load(order_of(order)));
+    return least;
+  }
   __device__ std::uint32_t number(std::uint32_t line, unsigned i) const {
-    return share_.first + (line * Share::group + i) * share_.stride;
+    return share_.first + (line * group + i) * share_.stride;
   }
   __device__ Cell* cells_of(unsigned slot, std::uint32_t unit) const {
     return half_.ring + (static_cast<Word64>(slot) * half_.units + unit) * Lines::threads;
@@ -156,7 +172,7 @@ class SharePort {
 
   const DeviceHalf& half_;
   const Share& share_;
-  Cell data_[Share::group];
+  Cell data_[group];
 };
 
 }  // namespace penstock::peer_gpu

@@ -43,8 +43,9 @@ class ShareReceiver {
     if (!share_.serves()) return false;
     __syncthreads();  // nobody reads the buffer any more
     if (!taken_.ended)
-      taken_ = is_plain(share_.half()) ? take_in<PlainCells>(share_, taken_.state, looks)
-                                       : take_in_apart(share_, taken_.state, looks);
+      taken_ = is_plain(share_.half())
+                   ? take_in<PlainCells>(share_.half(), share_.share(), taken_, looks)
+                   : take_in_apart(share_.half(), share_.share(), taken_, looks);
     if (__syncthreads_and(taken_.ended) == 0) return false;
     return ended(true);
   }
@@ -85,18 +86,17 @@ class ShareReceiver {
   }
 
   template <class Lines>
-  __device__ static Taken take_in(const BlockShare& share, protocol::ReceiveState state,
+  __device__ static Taken take_in(const DeviceHalf& half, const Share& share, Taken taken,
                                   unsigned looks) {
-    SharePort<Lines, true> port(share.half(), share.share());
-    Taken taken{state};
+    SharePort<Lines, true> port(half, share);
     for (unsigned i = 0; i < looks && !taken.ended; ++i)
       taken.ended = ring::wait_receive(port, taken.state) == Progress::ended;
     return taken;
   }
-  __device__ __noinline__ static Taken take_in_apart(BlockShare share, protocol::ReceiveState state,
-                                                     unsigned looks) {
-    return share.half().wide ? take_in<WideLines<Fit::any>>(share, state, looks)
-                             : take_in<Cells<Fit::any>>(share, state, looks);
+  __device__ __noinline__ static Taken take_in_apart(const DeviceHalf& half, Share share,
+                                                     Taken taken, unsigned looks) {
+    return half.wide ? take_in<WideLines<Fit::any>>(half, share, taken, looks)
+                     : take_in<Cells<Fit::any>>(half, share, taken, looks);
   }
 
   template <bool copies>
@@ -105,18 +105,21 @@ class ShareReceiver {
     if (!share_.begin_call(share_.may_wait())) return false;
     if constexpr (copies) __syncthreads();  // nobody reads the buffer any more
     if (taken_.ended) return ended(true);
-    return ended(is_plain(share_.half()) ? take<PlainCells, copies>(share_, taken_.state)
-                                         : take_apart<copies>(share_, taken_.state));
+    return ended(is_plain(share_.half())
+                     ? take<PlainCells, copies>(share_.half(), share_.share(), taken_.state)
+                     : take_apart<copies>(share_.half(), share_.share(), taken_.state));
   }
   template <class Lines, bool copies>
-  __device__ static bool take(const BlockShare& share, protocol::ReceiveState state) {
-    SharePort<Lines, true, copies> port(share.half(), share.share());
-    return share.template poll<Lines>([&] { return ring::wait_receive(port, state); });
+  __device__ static bool take(const DeviceHalf& half, const Share& share,
+                              protocol::ReceiveState state) {
+    SharePort<Lines, true, copies> port(half, share);
+    return poll_share<Lines>(half, state.done + 1, [&] { return ring::wait_receive(port, state); });
   }
   template <bool copies>
-  __device__ __noinline__ static bool take_apart(BlockShare share, protocol::ReceiveState state) {
-    return share.half().wide ? take<WideLines<Fit::any>, copies>(share, state)
-                             : take<Cells<Fit::any>, copies>(share, state);
+  __device__ __noinline__ static bool take_apart(const DeviceHalf& half, Share share,
+                                                 protocol::ReceiveState state) {
+    return half.wide ? take<WideLines<Fit::any>, copies>(half, share, state)
+                     : take<Cells<Fit::any>, copies>(half, share, state);
   }
 
   __device__ bool ended(bool all) {

@@ -24,6 +24,7 @@ class ShareSender {
                           ? send<PlainCells>(share_.half(), share_.share(), share_.epoch())
                           : send_apart(share_.half(), share_.share(), share_.epoch());
     if (!share_.begin_call(sent ? Failure::none : Failure::not_ready)) return false;
+    fin_ = SharePort<PlainCells, false>(share_.half(), share_.share()).look_at_fin();
     __syncthreads();  // all have read it
     share_.note_start();
     return true;
@@ -34,10 +35,8 @@ class ShareSender {
     if (!share_.begin_call(share_.started() ? share_.may_wait() : Failure::not_started))
       return false;
     if (share_.half().mode == Mode::synchronous) return share_.end_wait(await<Mode::synchronous>());
-    if (share_.epoch() < room_until_) return share_.end_known_wait();
-    const bool ended = await<Mode::standard>();
-    look_ahead();
-    return share_.end_wait(ended);
+    if (share_.epoch() < room_until_ || has_room()) return share_.end_known_wait();
+    return share_.end_wait(await<Mode::standard>());
   }
 
  private:
@@ -67,19 +66,23 @@ class ShareSender {
   __device__ bool await() {
     SharePort<PlainCells, false> port(share_.half(), share_.share());  // for its words alone
     protocol::SendState state = before(share_.epoch());
-    return share_.template poll<PlainCells>([&] { return ring::wait_send<mode>(port, state); });
+    return poll_share<PlainCells>(share_.half(), share_.epoch(),
+                                  [&] { return ring::wait_send<mode>(port, state); });
   }
-  // FIN only grows: what it says of the next epochs, their waits need not ask again. Agreed on, as
-  // each thread looks at one part.
-  __device__ void look_ahead() {
-    constexpr Epoch more = ring_slots - 2;
-    const SharePort<PlainCells, false> port(share_.half(), share_.share());
-    const auto fin = port.template load<Order::acquire>(protocol::Word::fin);
-    const bool mine = fin + port.slots() >= share_.epoch() + 1 + more;
-    room_until_ = __syncthreads_and(mine) != 0 ? share_.epoch() + 1 + more : 0;
+  // By what start() has seen of FIN. Agreed on, as each thread looks at one part; for the next wait
+  // too, if all have seen as much.
+  __device__ bool has_room() {
+    const Epoch needed = share_.epoch() + 1;
+    const Word64 room = fin_ + ring_slots;
+    if (__syncthreads_and(room >= needed + 1) != 0) {
+      room_until_ = needed + 1;
+      return true;
+    }
+    return __syncthreads_and(room >= needed) != 0;
   }
 
   BlockShare share_;
+  Word64 fin_ = 0;        // of this thread's part, when the last message left
   Epoch room_until_ = 0;  // the waits of earlier epochs end at once
 };
 
