@@ -91,6 +91,30 @@ PST_API int PST_Channel_release(PST_Queue queue, MPI_Request channel, MPI_Count 
  * has been given up for. Source: Penstock. */
 PST_API int PST_Channel_test(MPI_Request channel, MPI_Count offset, MPI_Count count, int* flag);
 
+/* The calls of MPI's partitioned messages, on streams. A request of MPI_Psend_init or
+ * MPI_Precv_init, where the MPI has them, is a channel once PST_Match or its kin have matched it,
+ * with a request of either kind or with an end of PST_Channel_send_init or PST_Channel_recv_init:
+ * of partitions * count elements, with a partition for each unit. Where the two ends have
+ * partitions of different lengths, both give the MPI_Info key `penstock_unit`, elements of a unit,
+ * which `count` is a multiple of. Every call for channels takes such a request, and these take
+ * every channel, whose units are its partitions unless it comes of MPI with that key.
+ *   PST_Pready    (sender) PST_Channel_put of a partition; of all from partition_low to
+ *                 partition_high; of those that the array names, each once
+ *   PST_Parrived  (receiver) PST_Channel_test of a partition: never blocks, any thread
+ * PST_Channel_put_wait and PST_Channel_wait stand for MPI_Wait, of any partitions on any queue, and
+ * PST_Channel_release for the receiver's MPI_Start, but for the first, which the match has done.
+ * MPI_Start, MPI_Pready, MPI_Parrived and MPI_Wait stay MPI's own: they start, tell and wait for a
+ * message of MPI's, and know nothing of the channel. A partition is in PST_ERROR_ARGUMENT's text
+ * where the request has none of that number; a list of which one is refused enqueues nothing. Who
+ * blocks, stream order, threads and errors are those of the calls that they stand for. Source:
+ * MPI-4, RAPIDS, Penstock. */
+PST_API int PST_Pready(PST_Queue queue, int partition, MPI_Request request);
+PST_API int PST_Pready_range(PST_Queue queue, int partition_low, int partition_high,
+                             MPI_Request request);
+PST_API int PST_Pready_list(PST_Queue queue, int length, const int partitions[],
+                            MPI_Request request);
+PST_API int PST_Parrived(MPI_Request request, int partition, int* flag);
+
 #ifdef __cplusplus
 }
 #endif

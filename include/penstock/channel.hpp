@@ -115,6 +115,25 @@ class RecvChannel : public detail::ChannelOwner {
   std::size_t size_;
 };
 
+// By number of partition, for requests of MPI_Psend_init and MPI_Precv_init that have been matched,
+// and for channels, whose units are their partitions.
+inline void pready(QueueView queue, int partition, RequestView request) {
+  detail::check(PST_Pready(queue.get(), partition, request.get()), "PST_Pready");
+}
+inline void pready_range(QueueView queue, int low, int high, RequestView request) {
+  detail::check(PST_Pready_range(queue.get(), low, high, request.get()), "PST_Pready_range");
+}
+inline void pready_list(QueueView queue, std::span<const int> partitions, RequestView request) {
+  detail::check(PST_Pready_list(queue.get(), detail::to_count(partitions.size()), partitions.data(),
+                                request.get()),
+                "PST_Pready_list");
+}
+inline bool parrived(RequestView request, int partition) {
+  int flag = 0;
+  detail::check(PST_Parrived(request.get(), partition, &flag), "PST_Parrived");
+  return flag != 0;
+}
+
 }  // namespace penstock
 
 #endif

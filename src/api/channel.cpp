@@ -27,73 +27,30 @@ using channel::Verb;
 
 namespace {
 
-core::ChannelShape shape_of(const ChannelArguments& arguments) {
-  constexpr std::uint64_t default_unit_bytes = 128;
-  if (arguments.count < 0)
-    throw Error(ErrorKind::argument,
-                fmt::format("the count of elements is negative: {}", arguments.count));
-  if (arguments.unit < 0)
-    throw Error(ErrorKind::argument, fmt::format("the unit is negative: {}", arguments.unit));
-  int size = 0;
-  group::check_mpi(PMPI_Type_size(arguments.datatype, &size), "MPI_Type_size");
-  if (size <= 0) throw Error(ErrorKind::argument, "the datatype has no bytes");
-  core::ChannelShape shape;
-  shape.element_bytes = static_cast<std::uint64_t>(size);
-  shape.count = static_cast<std::uint64_t>(arguments.count);
-  shape.unit = static_cast<std::uint64_t>(arguments.unit);
-  if (shape.unit == 0)
-    shape.unit = (default_unit_bytes + shape.element_bytes - 1) / shape.element_bytes;
-  return shape;
-}
-
-core::Recording describe(core::Library& library, bool sends, const char* call,
-                         const ChannelArguments& arguments) {
-  const core::ChannelShape shape = shape_of(arguments);
-  auto layout = std::make_shared<group::MpiLayout>(arguments.datatype, arguments.count);
-  core::Recording recording;
-  recording.kind = sends ? core::RequestKind::send : core::RequestKind::receive;
-  recording.call = call;
-  recording.bytes = layout->bytes();
-  recording.refusal = layout->refusal();
-  if (recording.refusal.empty() && (!layout->contiguous() || layout->lowest() != 0))
-    throw Error(ErrorKind::unsupported,
-                "the datatype has gaps: a channel is of elements that lie side by side");
+core::Recording describe(bool sends, const char* call, const ChannelArguments& arguments) {
+  const core::ChannelShape shape = api::channel_shape(arguments);
+  core::Recording recording = api::describe_end(sends, call, arguments);
   std::shared_ptr<std::byte> memory;
   if (sends && arguments.count > 0) api::require_pointer(arguments.buffer, "buf");
   if (!sends && !arguments.buffer) memory = core::allocate_message_memory(recording.bytes);
-  recording.buffer = memory ? memory.get() : arguments.buffer;
-  recording.layout = std::move(layout);
-  api::describe_peer(recording, arguments);
+  if (memory) recording.buffer = memory.get();
   recording.channel =
-      std::make_shared<ChannelEnd>(shape, sends, std::move(memory),
-                                   ChannelEnd::Manner{.check = library.settings().check,
-                                                      .words = library.settings().channel_words});
+      std::make_shared<ChannelEnd>(shape, sends, std::move(memory), api::channel_manner());
   return recording;
 }
 
 int init(bool sends, const char* call, const ChannelArguments& arguments, MPI_Request* channel) {
-  return api::guard([&](core::Library& library) {
+  return api::guard([&](core::Library&) {
     api::require_pointer(channel, "channel");
     api::require_valid(sends, arguments, call);
-    *channel = api::record_new(call, arguments.comm, describe(library, sends, call, arguments));
+    *channel = api::record_new(call, arguments.comm, describe(sends, call, arguments));
   });
-}
-
-// The channel that a request is, with the request.
-std::pair<const ChannelEnd&, core::MatchedRequest&> channel_of(MPI_Request handle) {
-  core::MatchedRequest& request = api::request_of(handle);
-  const auto& recorded = request.recording().channel;
-  if (!recorded || recorded->shape().slots != 0)
-    throw core::RequestError(request, ErrorKind::argument,
-                             " is no channel: make one with PST_Channel_send_init or "
-                             "PST_Channel_recv_init");
-  return {static_cast<const ChannelEnd&>(*recorded), request};
 }
 
 int enqueue(Verb verb, PST_Queue queue, MPI_Request handle, MPI_Count offset, MPI_Count count) {
   return api::guard_any_thread([&](core::Library& library) {
     core::Queue& target = api::queue_of(library, queue);
-    const auto [channel, request] = channel_of(handle);
+    const auto [channel, request] = api::channel_of(handle);
     channel.enqueue(verb, request, target, offset, count);
   });
 }
@@ -115,7 +72,7 @@ int PST_Channel_recv_init(void* buf, MPI_Count count, MPI_Datatype datatype, MPI
 int PST_Channel_buffer(MPI_Request channel, void* bufptr) {
   return api::guard_any_thread([&](core::Library&) {
     api::require_pointer(bufptr, "bufptr");
-    *static_cast<void**>(bufptr) = channel_of(channel).second.recording().buffer;
+    *static_cast<void**>(bufptr) = api::channel_of(channel).second.recording().buffer;
   });
 }
 
@@ -138,7 +95,7 @@ int PST_Channel_release(PST_Queue queue, MPI_Request channel, MPI_Count offset, 
 int PST_Channel_test(MPI_Request handle, MPI_Count offset, MPI_Count count, int* flag) {
   return api::guard_any_thread([&](core::Library&) {
     api::require_pointer(flag, "flag");
-    const auto [channel, request] = channel_of(handle);
+    const auto [channel, request] = api::channel_of(handle);
     *flag = channel.test(request, offset, count) ? 1 : 0;
   });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Persistent collectives are recorded with their arguments; those that cannot be matched, and
-// partitioned messages, with their kind, so that matching one fails with an error that names it.
+// Persistent collectives are recorded with their arguments; those that cannot be matched with their
+// kind, so that matching one fails with an error that names it.
 #include <iterator>
 #include <vector>
 
@@ -74,22 +74,6 @@ template <class Count, class Displacement>
 }
 
 }  // namespace
-
-#if PENSTOCK_HAVE_MPI_Psend_init
-int MPI_Psend_init(const void* buf, int partitions, MPI_Count count, MPI_Datatype datatype,
-                   int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  return recorded(
-      RequestKind::partitioned, "MPI_Psend_init", comm, request,
-      PMPI_Psend_init(buf, partitions, count, datatype, dest, tag, comm, info, request));
-}
-
-int MPI_Precv_init(void* buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source,
-                   int tag, MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-  return recorded(
-      RequestKind::partitioned, "MPI_Precv_init", comm, request,
-      PMPI_Precv_init(buf, partitions, count, datatype, source, tag, comm, info, request));
-}
-#endif
 
 // One function: its parameters before (comm, info, request), and the same as arguments.
 #define PENSTOCK_STRIP(...) __VA_ARGS__

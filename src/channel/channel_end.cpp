@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -40,14 +41,33 @@ bool of_sender(Verb verb) noexcept {
   return verb == Verb::put || verb == Verb::put_wait;
 }
 
+// What `body` throws says which call it was, and of which request.
+template <class Body>
+auto told_by(const core::MatchedRequest& request, const char* call, Body body) {
+  try {
+    return body();
+  } catch (const Error& error) {
+    throw core::RequestError(request, error.kind(), fmt::format(": {}: {}", call, error.text()));
+  }
+}
+
 }  // namespace
 
 ChannelEnd::ChannelEnd(const core::ChannelShape& shape, bool sends,
                        std::shared_ptr<std::byte> memory, Manner manner)
     : grid_(shape),
+      partitions_{grid_.units(), shape.unit},
       sends_(sends),
       words_(manner.words),
       memory_(std::move(memory)),
+      in_use_(manner.check && grid_.units() <= most_units ? grid_.units() : 0) {}
+
+ChannelEnd::ChannelEnd(const core::ChannelShape& shape, const Partitions& partitions, bool sends,
+                       Manner manner)
+    : grid_(shape),
+      partitions_(partitions),
+      sends_(sends),
+      words_(manner.words),
       in_use_(manner.check && grid_.units() <= most_units ? grid_.units() : 0) {}
 
 // ---- The match
@@ -114,39 +134,100 @@ void ChannelEnd::require_side(const core::MatchedRequest& request, bool sends,
       fmt::format(": {} is for the {} of a channel", call, sends ? "sender" : "receiver"));
 }
 
+void ChannelEnd::admit(const Call& call, std::span<const UnitRange> ranges) const {
+  if (const auto* const plan = static_cast<ChannelPlan*>(call.request.plan()))
+    plan->check(call.queue.stream());
+  if (in_use_.empty()) return;
+  for (const UnitRange& units : ranges) refuse_misuse(call.verb, units);
+}
+
+void ChannelEnd::push(const Call& call, std::span<const UnitRange> ranges) const {
+  call.queue.raise();
+  auto* const plan = static_cast<ChannelPlan*>(call.request.plan());
+  if (!plan) return;  // to or from MPI_PROC_NULL
+  for (const UnitRange& units : ranges) {
+    if (units.count == 0) continue;
+    call.queue.enqueue_work([&](const std::shared_ptr<device::Stream>& stream) {
+      plan->enqueue(call.verb, units, stream, call.queue);
+    });
+    if (!in_use_.empty()) count(call.verb, units);
+  }
+}
+
+template <class Cut>
+void ChannelEnd::enqueue_one(const Call& call, Cut cut) const {
+  require_side(call.request, of_sender(call.verb), call.name);
+  UnitRange units;
+  told_by(call.request, call.name, [&] {
+    units = cut();
+    admit(call, {&units, 1});
+  });
+  push(call, {&units, 1});
+}
+
+template <class Cut>
+bool ChannelEnd::test_one(const core::MatchedRequest& request, const char* call, Cut cut) const {
+  require_side(request, false, call);
+  auto* const plan = static_cast<ChannelPlan*>(request.plan());
+  return told_by(request, call, [&] {
+    const UnitRange units = cut();
+    return !plan || plan->test(units);
+  });
+}
+
 void ChannelEnd::enqueue(Verb verb, core::MatchedRequest& request, core::Queue& queue,
                          std::int64_t offset, std::int64_t count) const {
-  require_side(request, of_sender(verb), name_of(verb));
-  UnitRange units;
-  auto* const plan = static_cast<ChannelPlan*>(request.plan());
-  try {
-    units = grid_.cut(offset, count);
-    if (plan) plan->check(queue.stream());
-    if (!in_use_.empty()) refuse_misuse(verb, units);
-  } catch (const Error& error) {
-    throw core::RequestError(request, error.kind(),
-                             fmt::format(": {}: {}", name_of(verb), error.text()));
-  }
-  queue.raise();
-  if (!plan || units.count == 0) return;  // to or from MPI_PROC_NULL
-  queue.enqueue_work([&](const std::shared_ptr<device::Stream>& stream) {
-    plan->enqueue(verb, units, stream, queue);
-  });
-  if (!in_use_.empty()) this->count(verb, units);
+  enqueue_one({verb, name_of(verb), request, queue}, [&] { return grid_.cut(offset, count); });
 }
 
 bool ChannelEnd::test(const core::MatchedRequest& request, std::int64_t offset,
                       std::int64_t count) const {
-  require_side(request, false, "PST_Channel_test");
-  auto* const plan = static_cast<ChannelPlan*>(request.plan());
-  try {
-    const UnitRange units = grid_.cut(offset, count);
-    return !plan || plan->test(units);
-  } catch (const Error& error) {
-    throw core::RequestError(request, error.kind(),
-                             fmt::format(": PST_Channel_test: {}", error.text()));
-  }
+  return test_one(request, "PST_Channel_test", [&] { return grid_.cut(offset, count); });
 }
+
+// ---- By partitions
+
+UnitRange ChannelEnd::cut_partitions(std::int64_t low, std::int64_t high) const {
+  const auto number = static_cast<std::int64_t>(partitions_.number);
+  if (low < 0 || high < low || high >= number)
+    throw Error(ErrorKind::argument,
+                fmt::format("{} not among the partitions, of which there are {}, from 0 on",
+                            low == high ? fmt::format("{} is", low)
+                                        : fmt::format("{} to {} are", low, high),
+                            number));
+  const auto size = static_cast<std::int64_t>(partitions_.elements);
+  const auto all = static_cast<std::int64_t>(grid_.shape().count);
+  return grid_.cut(low * size, std::min((high + 1) * size, all) - low * size);
+}
+
+void ChannelEnd::ready(const char* call, core::MatchedRequest& request, core::Queue& queue, int low,
+                       int high) const {
+  enqueue_one({Verb::put, call, request, queue}, [&] { return cut_partitions(low, high); });
+}
+
+// One that is named twice would be put over its own put.
+void ChannelEnd::ready(const char* name, core::MatchedRequest& request, core::Queue& queue,
+                       std::span<const int> list) const {
+  const Call call{Verb::put, name, request, queue};
+  require_side(request, true, name);
+  std::vector<UnitRange> ranges;
+  told_by(request, name, [&] {
+    std::vector<int> sorted(list.begin(), list.end());
+    std::sort(sorted.begin(), sorted.end());
+    const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+    if (twice != sorted.end())
+      throw Error(ErrorKind::argument, fmt::format("the list has partition {} twice", *twice));
+    for (const int partition : list) ranges.push_back(cut_partitions(partition, partition));
+    admit(call, ranges);
+  });
+  push(call, ranges);
+}
+
+bool ChannelEnd::arrived(const core::MatchedRequest& request, int partition) const {
+  return test_one(request, "PST_Parrived", [&] { return cut_partitions(partition, partition); });
+}
+
+// ---- With PENSTOCK_CHECK
 
 void ChannelEnd::refuse_misuse(Verb verb, UnitRange units) const {
   if (verb == Verb::put_wait) return;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "channel/channel_plan.hpp"
@@ -38,6 +39,9 @@ class ChannelEnd final : public core::Channel {
   // `memory`: the library's, that goes with the channel, or null.
   ChannelEnd(const core::ChannelShape& shape, bool sends, std::shared_ptr<std::byte> memory,
              Manner manner);
+  // Of a partitioned request, whose partitions are one unit or several each.
+  ChannelEnd(const core::ChannelShape& shape, const Partitions& partitions, bool sends,
+             Manner manner);
 
   core::ChannelShape shape() const noexcept override { return grid_.shape(); }
   std::unique_ptr<transport::Offer> offer(transport::Transport& by,
@@ -52,16 +56,39 @@ class ChannelEnd final : public core::Channel {
   void enqueue(Verb verb, core::MatchedRequest& request, core::Queue& queue, std::int64_t offset,
                std::int64_t count) const;
   bool test(const core::MatchedRequest& request, std::int64_t offset, std::int64_t count) const;
+  // The same by numbers of partitions: puts of those from `low` to `high`, of each in the list.
+  void ready(const char* call, core::MatchedRequest& request, core::Queue& queue, int low,
+             int high) const;
+  void ready(const char* call, core::MatchedRequest& request, core::Queue& queue,
+             std::span<const int> list) const;
+  bool arrived(const core::MatchedRequest& request, int partition) const;
 
  private:
+  // A verb, by the name of the function that the program has called.
+  struct Call {
+    Verb verb;
+    const char* name;
+    core::MatchedRequest& request;
+    core::Queue& queue;
+  };
+
+  // `cut` gives the units; what it throws is told with the call's name.
+  template <class Cut>
+  void enqueue_one(const Call& call, Cut cut) const;
+  template <class Cut>
+  bool test_one(const core::MatchedRequest& request, const char* call, Cut cut) const;
+  void admit(const Call& call, std::span<const UnitRange> ranges) const;
+  void push(const Call& call, std::span<const UnitRange> ranges) const;
   transport::Message cell_of(const transport::Message& channel, std::uint64_t unit) const;
   void require_units(std::uint64_t most) const;
   peer::Peer* by_words(transport::Transport& by, const transport::Message& ours) const;
   void require_side(const core::MatchedRequest& request, bool sends, const char* call) const;
+  UnitRange cut_partitions(std::int64_t low, std::int64_t high) const;
   void refuse_misuse(Verb verb, UnitRange units) const;
   void count(Verb verb, UnitRange units) const noexcept;
 
   const Grid grid_;
+  const Partitions partitions_;
   const bool sends_;
   const bool words_;
   const std::shared_ptr<std::byte> memory_;

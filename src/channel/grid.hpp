@@ -23,6 +23,12 @@ struct UnitRange {
   }
 };
 
+// How the elements are divided for calls that name them by numbers of partitions.
+struct Partitions {
+  std::uint64_t number = 0;
+  std::uint64_t elements = 0;  // of each; a channel may end within its last one
+};
+
 class Grid {
  public:
   explicit Grid(const core::ChannelShape& shape) noexcept : shape_(shape) {}

@@ -35,7 +35,6 @@ const char* verb(RequestKind kind) {
     case RequestKind::receive:
       return "receive from";
     case RequestKind::collective:
-    case RequestKind::partitioned:
       break;
   }
   return "operation with";
@@ -61,7 +60,7 @@ std::string MatchedRequest::label_of(const MatchResult* result) const {
   if (recording_.collective) return recording_.collective->label();
   const std::string communicator =
       recording_.communicator ? recording_.communicator->name : "unknown communicator";
-  if (recording_.kind == RequestKind::collective || recording_.kind == RequestKind::partitioned)
+  if (recording_.kind == RequestKind::collective)
     return fmt::format("the request of {} ({})", recording_.call, communicator);
   const bool known = result != nullptr && is_receive();
   const int peer = known ? result->source : recording_.peer;

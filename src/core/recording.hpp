@@ -21,8 +21,7 @@ enum class RequestKind : std::uint8_t {
   ready_send,
   buffered_send,
   receive,
-  collective,
-  partitioned
+  collective
 };
 
 inline constexpr int any_rank = -1;   // MPI_ANY_SOURCE

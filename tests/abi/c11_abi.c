@@ -147,6 +147,10 @@ TYPED(PST_Channel_put_wait, PST_Queue, MPI_Request, MPI_Count, MPI_Count);
 TYPED(PST_Channel_wait, PST_Queue, MPI_Request, MPI_Count, MPI_Count);
 TYPED(PST_Channel_release, PST_Queue, MPI_Request, MPI_Count, MPI_Count);
 TYPED(PST_Channel_test, MPI_Request, MPI_Count, MPI_Count, int*);
+TYPED(PST_Pready, PST_Queue, int, MPI_Request);
+TYPED(PST_Pready_range, PST_Queue, int, int, MPI_Request);
+TYPED(PST_Pready_list, PST_Queue, int, const int*, MPI_Request);
+TYPED(PST_Parrived, MPI_Request, int, int*);
 TYPED(PST_Bag_recv_init, void*, int, MPI_Count, MPI_Datatype, int, const int*, int, MPI_Comm,
       MPI_Info, MPI_Request*);
 TYPED(PST_Bag_send_init, int, MPI_Count, MPI_Datatype, int, int, MPI_Comm, MPI_Info, MPI_Request*);
@@ -240,6 +244,10 @@ static const Function table[] = {
     (Function)PST_Channel_wait,
     (Function)PST_Channel_release,
     (Function)PST_Channel_test,
+    (Function)PST_Pready,
+    (Function)PST_Pready_range,
+    (Function)PST_Pready_list,
+    (Function)PST_Parrived,
     (Function)PST_Bag_recv_init,
     (Function)PST_Bag_send_init,
     (Function)PST_Bag_put,

@@ -41,10 +41,6 @@ void Matcher::check(const MatchedRequest& request) const {
         ErrorKind::unsupported,
         " cannot be matched, as MPI alone carries it out: start it with MPI_Start, or make one of "
         "the collectives that streams carry out (docs/collectives.md)");
-  if (recording.kind == RequestKind::partitioned)
-    refuse(ErrorKind::unsupported,
-           " cannot be matched, as MPI alone carries out partitioned messages: start it with "
-           "MPI_Start, or make a persistent send or receive");
   if (request.matched() || request.match_under_way())
     refuse(ErrorKind::already_matched,
            request.matched()
