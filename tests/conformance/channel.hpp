@@ -99,19 +99,29 @@ class ChannelMemory {
 // A rank that is its own partner has both ends, each on a lane of its own.
 class TestChannel {
  public:
-  TestChannel(std::size_t count, std::size_t unit, int tag = 0, Memory memory = Memory::ordinary) {
+  TestChannel(std::size_t count, std::size_t unit, int tag = 0, Memory memory = Memory::ordinary)
+      : TestChannel(
+            count, tag, memory,
+            [=](Element* buffer, MPI_Request* made) {
+              return PST_Channel_send_init(buffer, at(count), MPI_UINT64_T, at(unit), partner(),
+                                           tag, MPI_COMM_WORLD, MPI_INFO_NULL, made);
+            },
+            [=](Element* buffer, MPI_Request* made) {
+              return PST_Channel_recv_init(buffer, at(count), MPI_UINT64_T, at(unit), partner(),
+                                           tag, MPI_COMM_WORLD, MPI_INFO_NULL, made);
+            }) {}
+  // Of ends that these make over the channel's memory.
+  template <class MakeSend, class MakeReceive>
+  TestChannel(std::size_t count, int tag, Memory memory, MakeSend make_send,
+              MakeReceive make_receive) {
     const int self = rank(), peer = partner();
     if (self % 2 == 0) {
       source_.emplace(count, key(self, peer, tag), memory);
-      EXPECT_PST(PST_Channel_send_init(source_->data(), static_cast<MPI_Count>(count), MPI_UINT64_T,
-                                       static_cast<MPI_Count>(unit), peer, tag, MPI_COMM_WORLD,
-                                       MPI_INFO_NULL, &sender_));
+      EXPECT_PST(make_send(source_->data(), &sender_));
     }
     if (self % 2 == 1 || peer == self) {
       target_.emplace(count, key(peer, self, tag), memory);
-      EXPECT_PST(PST_Channel_recv_init(target_->data(), static_cast<MPI_Count>(count), MPI_UINT64_T,
-                                       static_cast<MPI_Count>(unit), peer, tag, MPI_COMM_WORLD,
-                                       MPI_INFO_NULL, &receiver_));
+      EXPECT_PST(make_receive(target_->data(), &receiver_));
     }
     std::vector<MPI_Request> ends;
     for (const MPI_Request end : {sender_, receiver_})
@@ -137,6 +147,13 @@ class TestChannel {
     if (!sends()) return;
     source_->fill(lane, offset, count);
     EXPECT_PST(PST_Channel_put(lane.queue(), sender_, at(offset), at(count)));
+  }
+  // The same, by what `pready` calls.
+  template <class Pready>
+  void put_by(Lane& lane, std::size_t offset, std::size_t count, Pready pready) {
+    if (!sends()) return;
+    source_->fill(lane, offset, count);
+    EXPECT_PST(pready(lane.queue(), sender_));
   }
   void put_wait(Lane& lane, std::size_t offset, std::size_t count) {
     if (!sends()) return;
