@@ -33,13 +33,15 @@ void refuse_request(MPI_Request request) {
         "the request is one that PST_Imatch returned: complete it with MPI_Wait; what is matched "
         "and enqueued is the persistent request");
   const std::string& why = why_not_recording();
-  throw Error(ErrorKind::request,
-              why.empty() ? "the request has been freed, or is not a persistent one "
-                            "that Penstock has recorded: those of MPI_Send_init, Ssend_init, "
-                            "Rsend_init, Bsend_init, Recv_init and of the collectives "
-                            "of docs/collectives.md match; "
-                            "that of an enqueued message is completed by MPI_Wait"
-                          : "the request has not been recorded: " + why);
+  throw Error(
+      ErrorKind::request,
+      why.empty()
+          ? "the request has been freed, or is not a persistent one "
+            "that Penstock has recorded: those of MPI_Send_init, Ssend_init, "
+            "Rsend_init, Bsend_init, Recv_init, Psend_init, Precv_init and of the collectives "
+            "of docs/collectives.md match; "
+            "that of an enqueued message is completed by MPI_Wait"
+          : "the request has not been recorded: " + why);
 }
 
 namespace {
