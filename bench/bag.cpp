@@ -14,6 +14,7 @@
 
 #include "bag_side.hpp"
 #include "json_line.hpp"
+#include "round_length.hpp"
 #include "round_options.hpp"
 #include "rounds.hpp"
 #include "run_delay.hpp"
@@ -23,9 +24,13 @@
 namespace penstock::bench {
 namespace {
 
+const std::vector<std::string> bag_parts{"latency", "rate", "pool"};
+
 struct BagOptions {
+  std::vector<std::string> parts = bag_parts;
   std::vector<std::size_t> sizes{8, 512, 4096, 65536};
   int slots = 8;
+  double work_us = 10;
   int rounds = 7;
   int iterations = 0;  // 0: by size
   bool as_json = false;
@@ -37,12 +42,13 @@ struct BagOptions {
   }
 };
 
-const char* word_of(BagTraffic::Shape shape) {
-  return shape == BagTraffic::Shape::latency ? "latency" : "rate";
+const std::string& word_of(BagTraffic::Shape shape) {
+  return bag_parts[static_cast<std::size_t>(shape)];
 }
 
 struct BagTimes {
   std::string side;
+  int messages = 0;  // of a round
   std::vector<double> us{};
 };
 
@@ -59,13 +65,13 @@ class BagBench {
       auto side = make_side(library, traffic);
       if (!side) continue;
       require_right_bytes(*side, traffic);
-      all.push_back({side->name()});
+      all.push_back({side->name(), messages_of(*side, traffic)});
       sides.push_back(std::move(side));
     }
     const ThreadTimes before = thread_times();
     for (int round = 0; round < options_.rounds; ++round)
       for (std::size_t i = 0; i < sides.size(); ++i)
-        all[i].us.push_back(us_of_message(*sides[i], traffic));
+        all[i].us.push_back(us_of_message(*sides[i], traffic, all[i].messages));
     add_passed(measured_, before);
     return all;
   }
@@ -79,9 +85,14 @@ class BagBench {
       fmt::print(stderr, "no row of {}: {}\n", library, why_not);
     return side;
   }
+  int messages_of(BagSide& side, const BagTraffic& traffic) const {
+    constexpr int few = 10;
+    const int most = options_.messages_of(traffic);
+    if (options_.iterations > 0) return most;
+    return repetitions_of_round(slowest(side.run_round(few)) / few, most);
+  }
   // Of rank 0, which takes all messages, or every other one.
-  double us_of_message(BagSide& side, const BagTraffic& traffic) const {
-    const int messages = options_.messages_of(traffic);
+  double us_of_message(BagSide& side, const BagTraffic& traffic, int messages) const {
     const double us = side.run_round(messages);
     const int others = traffic.shape == BagTraffic::Shape::latency ? 2 : traffic.ranks - 1;
     return slowest(session_.is_root() ? us / (static_cast<double>(messages) * others) : 0);
@@ -106,9 +117,12 @@ void print_header(const BagOptions& options, const tool::Session& session) {
   fmt::print(
       "# bench bag, {} ranks, {} slots of a source, {}; every byte is checked before\n"
       "# latency: half a round trip of ranks 0 and 1; rate: a message, where all others send to "
-      "rank 0; medians of rounds, us;\n# ratio: of the bag to it\n"
+      "rank 0;\n"
+      "# pool: a result, where those take their ranks {} us on average, and rank 0 reads all of "
+      "it;\n"
+      "# medians of rounds, us; ratio: of the bag to it\n"
       "# part       bytes side                us      spread  ratio\n",
-      session.size(), options.slots, session.mpi_name());
+      session.size(), options.slots, session.mpi_name(), options.work_us);
 }
 
 void print_row(const BagOptions& options, const tool::Session& session, const BagTraffic& traffic,
@@ -128,7 +142,7 @@ void print_row(const BagOptions& options, const tool::Session& session, const Ba
                                             {"side", side.side},
                                             {"unit", "us"},
                                             {"message", samples_to_json(us)},
-                                            {"iterations", options.messages_of(traffic)},
+                                            {"iterations", side.messages},
                                             {"library", session.mpi_name()},
                                             {"thread_level",
                                              tool::thread_level_name(session.thread_level())}}
@@ -141,10 +155,14 @@ int run_bag(const BagOptions& options, const tool::Session& session) {
         "bench bag needs at least 2 ranks: run it as mpiexec -n 4 penstock bench bag");
   if (session.is_root() && !options.as_json) print_header(options, session);
   BagBench bench(options, session);
-  tool::Progress progress(session.is_root(), static_cast<int>(2 * options.sizes.size()));
-  for (const auto shape : {BagTraffic::Shape::latency, BagTraffic::Shape::rate})
+  tool::Progress progress(session.is_root(),
+                          static_cast<int>(options.parts.size() * options.sizes.size()));
+  using Shape = BagTraffic::Shape;
+  for (const auto shape : {Shape::latency, Shape::rate, Shape::pool})
     for (const std::size_t bytes : options.sizes) {
-      const BagTraffic traffic{shape, bytes, options.slots, session.rank(), session.size()};
+      if (std::ranges::find(options.parts, word_of(shape)) == options.parts.end()) continue;
+      const BagTraffic traffic{shape,          bytes,          options.slots,
+                               session.rank(), session.size(), options.work_us};
       const std::vector<BagTimes> sides = bench.measure(traffic);
       progress.advance(word_of(shape));
       if (!session.is_root()) continue;
@@ -165,6 +183,16 @@ void add_bag(CLI::App& bench, tool::Command& command) {
   CLI::App* const app = bench.add_subcommand(
       "bag",
       "Messages that their receiver takes as they come, from several ranks, beside MPI_ANY_SOURCE");
+  app->add_option(
+         "--parts", options->parts,
+         "What is measured, with commas: latency (ranks 0 and 1 in turn), rate (all others "
+         "send to rank 0), pool (the same of results, which take time)")
+      ->delimiter(',')
+      ->check(CLI::IsMember(bag_parts))
+      ->capture_default_str();
+  app->add_option("--work", options->work_us, "pool: us that a result takes its rank, on average")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
   app->add_option("--sizes", options->sizes, "Bytes of a message, with commas")
       ->delimiter(',')
       ->check(size_of_message(1))
@@ -175,8 +203,10 @@ void add_bag(CLI::App& bench, tool::Command& command) {
   app->add_option("--rounds", options->rounds, "Rounds of each side, in turns")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
-  app->add_option("--iterations", options->iterations,
-                  "Messages of each source in a round (default: by size, 10 to 2000)")
+  app->add_option(
+         "--iterations", options->iterations,
+         "Messages of each source in a round (default: by size and how long they take, 10 to "
+         "2000)")
       ->check(CLI::Range(1, 10'000'000));
   app->add_flag("--json", options->as_json,
                 "Print JSON, a line for each row: the lines together are not one JSON text");

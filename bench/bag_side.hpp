@@ -12,15 +12,17 @@
 namespace penstock::bench {
 
 struct BagTraffic {
-  // latency: rank 0 and 1 send each other a message in turn; rate: all others send to rank 0.
-  enum class Shape : std::uint8_t { latency, rate };
+  // latency: rank 0 and 1 send each other a message in turn; rate: all others send to rank 0; pool:
+  // they send it results, which take them as long as chance will have it, and which it uses.
+  enum class Shape : std::uint8_t { latency, rate, pool };
 
   Shape shape = Shape::rate;
   std::size_t bytes = 8;
   int slots = 8;  // of each source: as many of its messages are under way
   int rank = 0, ranks = 2;
+  double work_us = 0;  // of a result, on average
 
-  bool takes_part() const { return shape == Shape::rate || rank < 2; }
+  bool takes_part() const { return shape != Shape::latency || rank < 2; }
   bool leads() const { return rank == 0; }
   // Whose messages this rank takes; and who takes its own, -1 for nobody.
   std::vector<int> sources() const;
@@ -48,6 +50,10 @@ class BagSide {
   // Message `number` of this rank, and of that source.
   void fill(std::byte* message, std::uint64_t number) const;
   void compare(const std::byte* message, std::size_t bytes, int source, std::uint64_t number);
+  // Of a pool: computes a result, and uses one. They last the same in every round and library.
+  bool works() const { return traffic_.shape == BagTraffic::Shape::pool; }
+  void work();
+  void use(const std::byte* message, std::size_t bytes);
   // The next message of that source, where they come in order.
   std::uint64_t next_of(int source) { return next_[static_cast<std::size_t>(source)]++; }
 
@@ -56,6 +62,8 @@ class BagSide {
   const BagTraffic traffic_;
   bool checking_ = false;
   std::size_t wrong_ = 0;
+  std::uint64_t results_ = 0;        // computed
+  volatile std::uint64_t used_ = 0;  // what the uses come to
   std::vector<std::uint64_t> next_;  // by source
 };
 

@@ -15,6 +15,7 @@
 
 #include "channel_side.hpp"
 #include "json_line.hpp"
+#include "round_length.hpp"
 #include "round_options.hpp"
 #include "rounds.hpp"
 #include "run_delay.hpp"
@@ -77,6 +78,7 @@ std::vector<ChannelRow> rows_of(const ChannelOptions& options) {
 
 struct Measured {
   std::string side, transport;
+  int trips = 0;  // of a round
   std::vector<double> half_us{}, release_us{};
 };
 
@@ -93,13 +95,13 @@ class ChannelBench {
       auto side = make_side(library, row);
       if (!side) continue;
       require_right_bytes(*side, row.traffic);
-      all.push_back({side->name(), side->transport()});
+      all.push_back({side->name(), side->transport(), trips_of(*side, row)});
       sides.push_back(std::move(side));
     }
     const ThreadTimes before = thread_times();
     for (int round = 0; round < options_.rounds; ++round)
       for (std::size_t i = 0; i < sides.size(); ++i) {
-        const TripTimes times = sides[i]->run_round(options_.trips_of(row.traffic), row.releases);
+        const TripTimes times = sides[i]->run_round(all[i].trips, row.releases);
         all[i].half_us.push_back(slowest(times.half_us));
         all[i].release_us.push_back(slowest(times.release_us));
       }
@@ -109,6 +111,11 @@ class ChannelBench {
   const ThreadTimes& measured() const { return measured_; }
 
  private:
+  int trips_of(ChannelSide& side, const ChannelRow& row) const {
+    const int most = options_.trips_of(row.traffic);
+    if (options_.iterations > 0) return most;
+    return repetitions_of_round(2 * slowest(side.run_round(4, false).half_us), most);
+  }
   // Why a library has no row is said once.
   std::unique_ptr<ChannelSide> make_side(const std::string& library, const ChannelRow& row) {
     std::string why_not;
@@ -157,8 +164,7 @@ void print_row(const ChannelRow& row, const Measured& side, double channel_us) {
              row.releases ? fmt::format("{:.3f}", tool::summarize(side.release_us).median) : "");
 }
 
-void print_line(const ChannelOptions& options, const tool::Session& session, const ChannelRow& row,
-                const Measured& side) {
+void print_line(const tool::Session& session, const ChannelRow& row, const Measured& side) {
   const UnitTraffic& of = row.traffic;
   nlohmann::ordered_json line{
       {"benchmark", "channel"}, {"part", row.part},
@@ -168,7 +174,7 @@ void print_line(const ChannelOptions& options, const tool::Session& session, con
       {"unit", "us"},           {"half", samples_to_json(tool::summarize(side.half_us))}};
   if (row.releases) line["release"] = samples_to_json(tool::summarize(side.release_us));
   if (!side.transport.empty()) line["transport"] = side.transport;
-  line["iterations"] = options.trips_of(of);
+  line["iterations"] = side.trips;
   line["library"] = session.mpi_name();
   line["thread_level"] = tool::thread_level_name(session.thread_level());
   fmt::print("{}\n", line.dump());
@@ -179,7 +185,7 @@ void print_all(const ChannelOptions& options, const tool::Session& session, cons
   double channel_us = 0;
   for (const Measured& side : sides) {
     if (options.as_json) {
-      print_line(options, session, row, side);
+      print_line(session, row, side);
       continue;
     }
     print_row(row, side, channel_us);
@@ -247,7 +253,8 @@ void add_channel(CLI::App& bench, tool::Command& command) {
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   app->add_option("--iterations", options->iterations,
-                  "Round trips of a round (default: by what moves, 10 to 2000)")
+                  "Round trips of a round (default: by what moves and how long that takes, 10 to "
+                  "2000)")
       ->check(CLI::Range(1, 10'000'000));
   app->add_flag("--json", options->as_json,
                 "Print JSON, a line for each row: the lines together are not one JSON text");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <mpi.h>
 
+#include <atomic>
+
 #include "channel_trips.hpp"
 #include "pattern.hpp"
 
@@ -149,64 +151,80 @@ class PersistentRequests final : public HostTrips<PersistentRequests> {
 };
 
 #if MPI_VERSION >= 4
-// A request is started and waited for as a whole: with the first of its calls, and with the last.
+// What one thread does for all, when all are there; and all go on behind it.
+class ForAll {
+ public:
+  explicit ForAll(std::size_t threads) : threads_(threads) {}
+
+  template <class Body>
+  void once(Body body) {
+    const std::size_t turn = turn_.load(std::memory_order_acquire);
+    if (there_.fetch_add(1, std::memory_order_acq_rel) + 1 < threads_)
+      return turn_.wait(turn, std::memory_order_acquire);
+    there_.store(0, std::memory_order_relaxed);
+    body();
+    turn_.store(turn + 1, std::memory_order_release);
+    turn_.notify_all();
+  }
+
+ private:
+  const std::size_t threads_;
+  std::atomic<std::size_t> there_{0}, turn_{0};
+};
+
+// A request each way for all threads, of which each has its partitions. It is started and waited
+// for as a whole: with the first of a thread's calls, and with the last.
 class Partitioned final : public HostTrips<Partitioned> {
  public:
   Partitioned(const UnitTraffic& traffic, int rank)
-      : HostTrips("mpi-partitioned", traffic, rank), units_(traffic.units) {
-    const UnitRange all{0, units_};
+      : HostTrips("mpi-partitioned", traffic, rank), for_all_(traffic.threads) {
+    const UnitRange all{0, traffic.all_units()};
+    const auto partitions = static_cast<int>(all.count);
     const auto bytes = static_cast<MPI_Count>(traffic.unit_bytes());
-    MPI_Psend_init(sent(all).data(), static_cast<int>(units_), bytes, MPI_BYTE, peer(),
-                   partitioned_tag, MPI_COMM_WORLD, MPI_INFO_NULL, &send_);
-    MPI_Precv_init(received(all).data(), static_cast<int>(units_), bytes, MPI_BYTE, peer(),
-                   partitioned_tag, MPI_COMM_WORLD, MPI_INFO_NULL, &receive_);
+    MPI_Psend_init(sent(all).data(), partitions, bytes, MPI_BYTE, peer(), partitioned_tag,
+                   MPI_COMM_WORLD, MPI_INFO_NULL, &send_);
+    MPI_Precv_init(received(all).data(), partitions, bytes, MPI_BYTE, peer(), partitioned_tag,
+                   MPI_COMM_WORLD, MPI_INFO_NULL, &receive_);
     MPI_Start(&receive_);
   }
   ~Partitioned() override {
-    put(0, {0, units_});
-    put_wait(0, {0, units_});
+    MPI_Start(&send_);
+    MPI_Pready_range(0, static_cast<int>(traffic().all_units()) - 1, send_);
+    MPI_Wait(&send_, MPI_STATUS_IGNORE);
     MPI_Wait(&receive_, MPI_STATUS_IGNORE);
     MPI_Request_free(&send_);
     MPI_Request_free(&receive_);
   }
 
-  void put(std::size_t, UnitRange units) {
-    if (units.first == 0) MPI_Start(&send_);
+  void put(std::size_t thread, UnitRange units) {
+    if (units.first == units_of(thread).first) for_all_.once([&] { MPI_Start(&send_); });
     MPI_Pready_range(static_cast<int>(units.first), static_cast<int>(units.first + units.count) - 1,
                      send_);
   }
-  void put_wait(std::size_t, UnitRange) { MPI_Wait(&send_, MPI_STATUS_IGNORE); }
-  void wait(std::size_t, UnitRange units) {
-    if (units.first + units.count == units_) {
-      MPI_Wait(&receive_, MPI_STATUS_IGNORE);
-      return;
-    }
-    for (std::size_t unit = units.first; unit < units.first + units.count; ++unit)
-      for (int here = 0; here == 0;) MPI_Parrived(receive_, static_cast<int>(unit), &here);
+  void put_wait(std::size_t, UnitRange) {
+    for_all_.once([&] { MPI_Wait(&send_, MPI_STATUS_IGNORE); });
   }
-  void release(std::size_t, UnitRange units) {
-    if (units.first + units.count == units_) MPI_Start(&receive_);
+  void wait(std::size_t thread, UnitRange units) {
+    const bool last = is_last(thread, units);
+    if (!last || traffic().threads > 1)
+      for (std::size_t unit = units.first; unit < units.first + units.count; ++unit)
+        for (int here = 0; here == 0;) MPI_Parrived(receive_, static_cast<int>(unit), &here);
+    if (last) for_all_.once([&] { MPI_Wait(&receive_, MPI_STATUS_IGNORE); });
+  }
+  void release(std::size_t thread, UnitRange units) {
+    if (is_last(thread, units)) for_all_.once([&] { MPI_Start(&receive_); });
   }
 
  private:
-  const std::size_t units_;
+  bool is_last(std::size_t thread, UnitRange units) const {
+    const UnitRange all = units_of(thread);
+    return units.first + units.count == all.first + all.count;
+  }
+
+  ForAll for_all_;
   MPI_Request send_ = MPI_REQUEST_NULL, receive_ = MPI_REQUEST_NULL;
 };
 #endif
-
-std::unique_ptr<ChannelSide> make_partitioned([[maybe_unused]] const UnitTraffic& traffic,
-                                              [[maybe_unused]] int rank, std::string& why_not) {
-  if (traffic.threads > 1) {
-    why_not = "a partitioned request is started and waited for by one thread";
-    return nullptr;
-  }
-#if MPI_VERSION >= 4
-  return std::make_unique<Partitioned>(traffic, rank);
-#else
-  why_not = "this MPI has no partitioned messages";
-  return nullptr;
-#endif
-}
 
 bool may_thread(const UnitTraffic& traffic, std::string& why_not) {
   int level = MPI_THREAD_SINGLE;
@@ -217,6 +235,16 @@ bool may_thread(const UnitTraffic& traffic, std::string& why_not) {
   else if (std::thread::hardware_concurrency() < 2 * traffic.threads)
     why_not = "threads that wait in MPI need a core each, and there are fewer";
   return why_not.empty();
+}
+
+std::unique_ptr<ChannelSide> make_partitioned([[maybe_unused]] const UnitTraffic& traffic,
+                                              [[maybe_unused]] int rank, std::string& why_not) {
+#if MPI_VERSION >= 4
+  if (may_thread(traffic, why_not)) return std::make_unique<Partitioned>(traffic, rank);
+#else
+  why_not = "this MPI has no partitioned messages";
+#endif
+  return nullptr;
 }
 
 }  // namespace
