@@ -61,7 +61,8 @@ PST_API int PST_Bag_send_init(int slots, MPI_Count slot_count, MPI_Datatype data
  * has freed its end, or given it up, fails with PST_ERROR_PEER_FREED. A release of what was not
  * grabbed fails with PST_ERROR_NOT_STARTED. The first failure, PST_ERROR_TIMEOUT too, is that of
  * its queue, gives this end up, and ends all its waits. Freed, an end goes behind what is enqueued
- * for it; what was put and not grabbed goes unread. Errors: PST_ERROR_QUEUE, PST_ERROR_REQUEST,
+ * for it, and a receiver's behind puts that are writing into its slots; what was put and not
+ * grabbed goes unread. Errors: PST_ERROR_QUEUE, PST_ERROR_REQUEST,
  * PST_ERROR_NOT_MATCHED, PST_ERROR_ARGUMENT (no bag, its other end, a null pointer, a count beyond
  * the slot's), PST_ERROR_UNSUPPORTED (a queue over a stream of a GPU), PST_ERROR_RESOURCES, what a
  * bag was given up for, and the queue's own error. Source: RAPIDS, Penstock. */

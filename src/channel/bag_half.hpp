@@ -48,8 +48,7 @@ class BagHalf : public ManyStreamPlan {
 
   // Why no wait can end any more, as far as can be seen; asked now and then.
   virtual std::optional<base::Error> hopeless() const = 0;
-  // Stores CLOSED at the other ends, `given_up` or `gone`, and a fence behind it: what they wrote
-  // before they could see it is not counted by them.
+  // Stores CLOSED at the other ends, `given_up` or `gone`, and a fence behind it.
   virtual void tell(std::uint64_t closed) noexcept = 0;
 
   bool close_now() noexcept override {

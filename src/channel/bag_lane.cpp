@@ -4,17 +4,20 @@
 #include <cstring>
 #include <utility>
 
+#include "peer/peer.hpp"
+
 namespace penstock::channel {
 
 BagLane::BagLane(const BagShape& shape, const LaneSource& source, std::byte* slots, bool copies,
-                 peer::Holding holding, peer::Retired& retired)
+                 peer::Holding holding, peer::Peer& peer)
     : shape_(shape),
       source_(source),
       slots_(slots),
       copies_(copies),
       holding_(std::move(holding)),
       block_(*reinterpret_cast<LaneBlock*>(holding_.block())),
-      retired_(retired),
+      retired_(peer.retired()),
+      lasting_copy_(source.rank, *source.dead, peer.timeout()),
       held_(shape.slots) {}
 
 // The source may still put into the block.

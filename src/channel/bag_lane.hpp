@@ -11,7 +11,12 @@
 
 #include "channel/bag_words.hpp"
 #include "peer/holding.hpp"
+#include "peer/lasting_copy.hpp"
 #include "transport/plan.hpp"
+
+namespace penstock::peer {
+class Peer;
+}
 
 namespace penstock::channel {
 
@@ -27,7 +32,7 @@ class BagLane final : public transport::Plan {
   // `slots`: the program's memory of this source's messages. `copies`: they come into the block
   // first.
   BagLane(const BagShape& shape, const LaneSource& source, std::byte* slots, bool copies,
-          peer::Holding holding, peer::Retired& retired);
+          peer::Holding holding, peer::Peer& peer);
   ~BagLane() override;
 
   int rank() const noexcept { return source_.rank; }
@@ -65,8 +70,15 @@ class BagLane final : public transport::Plan {
     return std::atomic_ref(block_.closed).load(std::memory_order_acquire) != 0;
   }
   bool source_is_dead() const noexcept { return source_.dead->load(std::memory_order_acquire); }
-  void tell(std::uint64_t closed) noexcept {
-    std::atomic_ref(source_.block->closed).store(closed, std::memory_order_release);
+  template <protocol::Order order>
+  void store_closed(std::uint64_t closed) const noexcept {
+    std::atomic_ref(source_.block->closed).store(closed, order);
+  }
+  // Whether a put may be writing into the program's slots, for as long as it is waited for.
+  template <protocol::Order order>
+  std::uint64_t load_writing() noexcept {
+    if (copies_ || std::atomic_ref(source_.block->writing).load(order) == 0) return 0;
+    return lasting_copy_.is_left_to_peer(label()) ? 0 : 1;
   }
 
   void check_stream(const device::Stream&) const override {}
@@ -77,7 +89,7 @@ class BagLane final : public transport::Plan {
     close();
     ended(argument);
   }
-  void close() override { tell(gone); }
+  void close() override { store_closed<protocol::Order::release>(gone); }
   transport::PairState pair_state(transport::Epoch) const noexcept override {
     return transport::PairState::serves;
   }
@@ -95,6 +107,7 @@ class BagLane final : public transport::Plan {
   peer::Holding holding_;
   LaneBlock& block_;  // which it holds
   peer::Retired& retired_;
+  peer::LastingCopy lasting_copy_;
   bool connected_ = false;
   alignas(peer::cache_line) std::atomic<Number> claimed_{0};
   std::vector<std::atomic<Number>> held_;  // of each slot: the message that is grabbed, or 0

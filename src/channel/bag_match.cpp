@@ -82,8 +82,7 @@ class LaneAcceptance final : public transport::Acceptance {
     const LaneSource from{ours.peer,
                           reinterpret_cast<SourceBlock*>(peer.map(ours.peer, source.block)),
                           &peer.dead(ours.peer)};
-    lane_ =
-        std::make_unique<BagLane>(shape, from, slots, copies, std::move(holding), peer.retired());
+    lane_ = std::make_unique<BagLane>(shape, from, slots, copies, std::move(holding), peer);
   }
   WireRecord record() const override { return transport::to_wire(record_); }
   std::unique_ptr<transport::Plan> confirm() override {

@@ -18,6 +18,7 @@ using protocol::bag::Source;
 struct BagPlan::Port {
   using Entry = BagEntry;
   BagPlan& bag;
+  std::uint64_t closed = given_up;
 
   Source sources() const noexcept { return static_cast<Source>(bag.lanes_.size()); }
   template <Order order>
@@ -46,6 +47,20 @@ struct BagPlan::Port {
   template <Order order>
   void store_released(Source source, Slot slot, Number number) const noexcept {
     bag.taken_lanes_[source]->store_released<order>(slot, number);
+  }
+  // Of what is matched: these come before all is, too.
+  template <Order order>
+  void store_closed(Source source) const noexcept {
+    if (BagLane* const lane = bag.find_lane(source)) lane->store_closed<order>(closed);
+  }
+  template <Order order>
+  std::uint64_t load_writing(Source source) const noexcept {
+    BagLane* const lane = bag.find_lane(source);
+    return lane ? lane->load_writing<order>() : 0;
+  }
+  template <Order order>
+  void fence() const noexcept {
+    std::atomic_thread_fence(order);
   }
 };
 
@@ -157,9 +172,17 @@ std::optional<Error> BagPlan::hopeless() const {
 }
 
 void BagPlan::tell(std::uint64_t closed) noexcept {
-  for (std::size_t source = 0; source < lanes_.size(); ++source)
-    if (BagLane* const lane = find_lane(source)) lane->tell(closed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  Port port{*this, closed};
+  protocol::bag::close(port);
+}
+
+// WRITING lies at the sources, which give it up when they have heard that this end is gone.
+bool BagPlan::close_now() noexcept {
+  if (!std::exchange(closed_, true)) tell(given_up);
+  Port port{*this};
+  if (!protocol::bag::is_untouched(port)) return false;
+  tell(gone);
+  return true;
 }
 
 }  // namespace penstock::channel

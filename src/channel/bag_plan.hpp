@@ -61,6 +61,7 @@ class BagPlan final : public BagHalf {
   BagLane* find_lane(std::size_t source) const noexcept;
   std::optional<base::Error> hopeless() const override;
   void tell(std::uint64_t closed) noexcept override;
+  bool close_now() noexcept override;
 
   const BagShape shape_;
   const std::span<core::MatchedRequest* const> lanes_;
@@ -69,6 +70,7 @@ class BagPlan final : public BagHalf {
   std::vector<BagLane*> taken_lanes_;  // all of them, when there are any
   std::atomic<bool> has_lanes_{false};
   std::atomic<std::uint32_t> next_{0};  // where the next look begins
+  bool closed_ = false;
 };
 
 }  // namespace penstock::channel

@@ -32,7 +32,8 @@ struct BagShape {
 
 // At the source. RELEASED of each slot follows.
 struct alignas(peer::cache_line) SourceBlock {
-  std::uint64_t closed;  // by the receiver
+  std::uint64_t closed;   // by the receiver
+  std::uint64_t writing;  // by the source: the receiver looks at it in the end alone
 
   std::uint64_t& released(Slot slot) noexcept {
     return reinterpret_cast<std::uint64_t*>(this + 1)[slot];
@@ -152,9 +153,16 @@ struct SourcePort {
     if (dead.load(std::memory_order_acquire)) return gone;
     return std::atomic_ref(own.closed).load(order);
   }
+  // On x86 the exchange is a fence by itself.
+  void begin_writing() const noexcept {
+    std::atomic_ref(own.writing).exchange(1, std::memory_order_seq_cst);
+#ifndef __x86_64__
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+  }
   template <protocol::Order order>
-  void fence() const noexcept {
-    std::atomic_thread_fence(order);
+  void end_writing() const noexcept {
+    std::atomic_ref(own.writing).store(0, order);
   }
 };
 static_assert(protocol::bag::SourcePort<SourcePort>);

@@ -29,14 +29,14 @@ PENSTOCK_HD constexpr Slot place_of(Number number, Slot slots) {
 
 // CLOSED is 0 or not: who has closed serves no message any more. Why each word has its order:
 //   HEAD      at the receiver, by the source: the last message that lies in a slot;
-//   release/acquire:
-//             the message, and its entry, before their use
+//             release/acquire: the message, and its entry, before their use
 //   ENTRY     at the receiver, by the source, a ring of them: which slot a message lies in. It
-//   stays
-//             until the message has been claimed, as no slot is free before for the one that would
-//             take its place; who reads it later claims in vain
+//             stays until the message has been claimed, as no slot is free before for the one that
+//             would take its place; who reads it later claims in vain
 //   RELEASED  at the source, of each slot, by the receiver: the last message that has left it;
 //             release/acquire: the receiver's loads and stores before the next message
+//   WRITING   at the source, by itself: whether a put may be writing; release/acquire: what it has
+//             written before the receiver's program uses its slots again
 template <class P>
 concept SourcePort = requires(P port, Slot slot, Number number) {
   // A slot whose RELEASED is the last message that was put into it; or slots(): there is none.
@@ -46,7 +46,8 @@ concept SourcePort = requires(P port, Slot slot, Number number) {
   port.template store_head<Order::release>(number);
   { port.slots() } -> std::convertible_to<Slot>;
   { port.template load_closed<Order::acquire>() } -> std::same_as<std::uint64_t>;
-  port.template fence<Order::seq_cst>();
+  port.begin_writing();                         // WRITING, and a seq_cst fence behind it
+  port.template end_writing<Order::release>();  // and nobody writes
 };
 
 //   CLAIMED   of each source, the receiver's own: the last message that a thread has claimed. All
@@ -63,21 +64,29 @@ concept ReceiverPort = requires(P port, Source source, Slot slot, Number number)
   { port.template load_next<Order::relaxed>() } -> std::same_as<Source>;
   port.template store_next<Order::relaxed>(source);
   port.template store_released<Order::release>(source, slot, number);
+  port.template store_closed<Order::release>(source);  // at the source
+  { port.template load_writing<Order::acquire>(source) } -> std::same_as<std::uint64_t>;
+  port.template fence<Order::seq_cst>();
 };
 
 // Pending: no slot has been given back, or the receiver serves nothing more. A write that is under
-// way is not called back, nor waited for as a segment's is: where the receiver has closed
-// meanwhile, the message is not counted as put.
+// way cannot be called back. So either the receiver has closed before and nothing is written, or it
+// finds WRITING and waits for the end: each stores its own word before it looks at the other's. The
+// first look spares a receiver that has closed from finding WRITING again and again.
 template <SourcePort P>
 PENSTOCK_HD Progress put(P& port, Number number) {
   const Slot slot = port.template free_slot<Order::acquire>();
   if (slot == port.slots()) return Progress::pending;
   if (port.template load_closed<Order::acquire>() != 0) return Progress::pending;
-  port.fill(slot);
-  port.template store_entry<Order::relaxed>(number, slot);
-  port.template store_head<Order::release>(number);
-  port.template fence<Order::seq_cst>();
-  return port.template load_closed<Order::acquire>() == 0 ? Progress::ended : Progress::pending;
+  port.begin_writing();
+  const bool serves = port.template load_closed<Order::acquire>() == 0;
+  if (serves) {
+    port.fill(slot);
+    port.template store_entry<Order::relaxed>(number, slot);
+    port.template store_head<Order::release>(number);
+  }
+  port.template end_writing<Order::release>();
+  return serves ? Progress::ended : Progress::pending;
 }
 
 template <class Entry>
@@ -119,6 +128,21 @@ PENSTOCK_HD bool grab(P& port, Taken<typename P::Entry>& taken) {
 template <ReceiverPort P>
 PENSTOCK_HD void release(P& port, Source source, Slot slot, Number number) {
   port.template store_released<Order::release>(source, slot, number);
+}
+
+// Behind all grabs and releases. The slots are the program's own again when is_untouched() says so.
+template <ReceiverPort P>
+PENSTOCK_HD void close(P& port) {
+  for (Source source = 0; source < port.sources(); ++source)
+    port.template store_closed<Order::release>(source);
+  port.template fence<Order::seq_cst>();
+}
+
+template <ReceiverPort P>
+PENSTOCK_HD bool is_untouched(P& port) {
+  for (Source source = 0; source < port.sources(); ++source)
+    if (port.template load_writing<Order::acquire>(source) != 0) return false;
+  return true;
 }
 
 }  // namespace penstock::protocol::bag

@@ -240,5 +240,53 @@ TEST(BagErrors, FreedBag) {
   EXPECT_PST_KIND(PST_Queue_wait(lane.queue()), PST_ERROR_PEER_FREED);
 }
 
+// Freed at any moment of a put: what is under way is waited for, and none is begun.
+TEST(BagErrors, NothingComesIntoTheSlotsOfABagThatIsFreed) {
+  if (!has_bags()) GTEST_SKIP() << "bags go by peer alone";
+  if (size() != 2) GTEST_SKIP() << "needs two ranks";
+  constexpr int slots = 2, source = 1;
+  constexpr std::size_t count = 500000;
+  auto random = generator(31);
+  for (int round = 0; round < 10; ++round) {
+    const std::size_t bytes = slots * count * sizeof(std::uint64_t);
+    std::byte* const memory = allocate(Memory::allocated, bytes, std::byte{0});
+    const std::span elements(reinterpret_cast<std::uint64_t*>(memory), slots * count);
+    MPI_Request end = MPI_REQUEST_NULL;
+    if (rank() == 0)
+      EXPECT_PST(PST_Bag_recv_init(memory, slots, count, MPI_UINT64_T, 1, &source, 0,
+                                   MPI_COMM_WORLD, MPI_INFO_NULL, &end));
+    else
+      EXPECT_PST(
+          PST_Bag_send_init(slots, count, MPI_UINT64_T, 0, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &end));
+    EXPECT_PST(PST_Match(&end, MPI_STATUS_IGNORE));
+    if (rank() == 1) {
+      const std::vector<std::uint64_t> message(count, static_cast<std::uint64_t>(round) + 1);
+      BrokenLane lane;
+      int code = MPI_SUCCESS;
+      for (int put = 0; put < 8 && code == MPI_SUCCESS; ++put)
+        code = PST_Bag_put(lane.queue(), end, message.data(), count);
+      PST_Queue_wait(lane.queue());  // has failed where the bag was freed before
+      EXPECT_PST(PST_Request_free(&end));
+      meet();
+    } else {
+      std::deque<PST_Grabbed> grabbed(random() % 4);
+      Lane lane;
+      for (PST_Grabbed& each : grabbed) {
+        EXPECT_PST(PST_Bag_grab(lane.queue(), end, &each));
+        EXPECT_PST(PST_Bag_release(lane.queue(), end, &each));
+      }
+      EXPECT_PST(PST_Request_free(&end));
+      lane.synchronize();
+      // From the end, which a copy that is under way has not come to.
+      std::fill(elements.rbegin(), elements.rend(), TestBag::poison);
+      meet();
+      EXPECT_TRUE(std::ranges::all_of(elements, [](auto each) { return each == TestBag::poison; }))
+          << "round " << round;
+      lane.finish();
+    }
+    free(Memory::allocated, memory);
+  }
+}
+
 }  // namespace
 }  // namespace penstock::test

@@ -3,12 +3,15 @@
 // of one process, compiled with ThreadSanitizer.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <random>
+#include <span>
 #include <thread>
 #include <vector>
 
 #include "channel/bag_words.hpp"
+#include "protocol/explorer/report.hpp"
 
 namespace penstock::threads {
 namespace {
@@ -24,6 +27,7 @@ using channel::SourceBlock;
 constexpr Source all_sources = 2;
 constexpr Number messages = 4000;  // of each source
 constexpr std::uint64_t elements = 9;
+constexpr std::uint64_t used_again = 0xfeedfeedfeedfeedu;  // where the slots are the program's
 
 std::uint64_t element_of(Source source, Number number, std::uint64_t at) {
   return number * 1000003 + source * 7919 + at;
@@ -90,6 +94,18 @@ struct GrabPort {
   void store_released(Source source, Slot slot, Number number) const {
     std::atomic_ref(lanes[source]->source.as<SourceBlock>().released(slot)).store(number, order);
   }
+  template <protocol::Order order>
+  void store_closed(Source source) const {
+    std::atomic_ref(lanes[source]->source.as<SourceBlock>().closed).store(1, order);
+  }
+  template <protocol::Order order>
+  std::uint64_t load_writing(Source source) const {
+    return std::atomic_ref(lanes[source]->source.as<SourceBlock>().writing).load(order);
+  }
+  template <protocol::Order order>
+  void fence() const {
+    std::atomic_thread_fence(order);
+  }
 };
 static_assert(bag::ReceiverPort<GrabPort>);
 
@@ -112,7 +128,10 @@ void put_all(Lane& of, const BagShape& shape, Source me) {
                              message.data(),
                              count,
                              number};
-    while (bag::put(port, number) == protocol::Progress::pending) std::this_thread::yield();
+    while (bag::put(port, number) == protocol::Progress::pending) {
+      if (port.load_closed<protocol::Order::acquire>() != 0) return;
+      std::this_thread::yield();
+    }
     if (random() % 16 == 0) std::this_thread::yield();
   }
 }
@@ -159,6 +178,44 @@ TEST(BagThreads, EachMessageOnce) {
     EXPECT_EQ(first.claimed, messages);
     EXPECT_EQ(second.claimed, messages);
   }
+}
+
+// Two threads grab some, and who ends last closes and uses the slots at once. Returns how much was
+// wrong.
+std::size_t close_behind(std::int64_t grabs, Slot slots) {
+  const BagShape shape{slots, elements, sizeof(std::uint64_t)};
+  Lane first(shape), second(shape);
+  std::atomic<Source> next{0};
+  std::atomic<std::int64_t> left{grabs};
+  std::atomic<int> grabbing{2};
+  std::atomic<std::size_t> wrong{0};
+  GrabPort port{{&first, &second}, next, slots};
+  std::vector<std::thread> threads;
+  threads.emplace_back([&] { put_all(first, shape, 0); });
+  threads.emplace_back([&] { put_all(second, shape, 1); });
+  const auto slots_of = [&](Lane& lane) {
+    return std::span(reinterpret_cast<std::uint64_t*>(lane.lane.as<LaneBlock>().messages(shape)),
+                     slots * elements);
+  };
+  for (int i = 0; i < 2; ++i)
+    threads.emplace_back([&] {
+      wrong += grab_some(port, shape, left);
+      if (grabbing.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+      bag::close(port);
+      while (!bag::is_untouched(port)) std::this_thread::yield();
+      for (Lane* const lane : {&first, &second}) std::ranges::fill(slots_of(*lane), used_again);
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (Lane* const lane : {&first, &second})
+    for (const std::uint64_t number : slots_of(*lane)) wrong += number != used_again ? 1 : 0;
+  return wrong;
+}
+
+TEST(BagThreads, NothingComesIntoTheSlotsOfABagThatHasClosed) {
+  std::minstd_rand random(3);
+  for (unsigned repeat = 0; repeat < (explorer::long_run() ? 5000u : 200u); ++repeat)
+    EXPECT_EQ(close_behind(static_cast<std::int64_t>(random() % 40), 1 + random() % 3), 0u)
+        << "repeat " << repeat;
 }
 
 }  // namespace

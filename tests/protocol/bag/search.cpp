@@ -16,7 +16,18 @@ using bag::Source;
 using protocol::Progress;
 
 // What a thread does next.
-enum class At : std::uint8_t { wait, ask, use, release, close, finished, dead };
+enum class At : std::uint8_t {
+  wait,
+  ask,
+  use,
+  release,
+  give_up,
+  part,
+  close,
+  leave,
+  finished,
+  dead
+};
 
 struct Actor {
   At at = At::wait;
@@ -24,9 +35,10 @@ struct Actor {
   std::uint8_t fails_from = 0;                             // as GroupSearch sets it for who dies
   std::uint8_t has_left = 0;                               // its program has its memory back
   std::uint8_t holds = 0;                                  // messages that a grabber has
+  std::uint8_t puts = 0;                                   // a source's
   std::array<std::uint8_t, 2> source{}, number{}, slot{};  // which
-  // Bit n: message n of the source has been grabbed; has gone into memory that is in new use.
-  std::array<std::uint8_t, most_sources> got{}, strayed{};
+  // Bit n: message n of the source has been grabbed.
+  std::array<std::uint8_t, most_sources> got{};
   std::array<std::uint8_t, most_slots> last{};  // of a source: the message in each slot
   Log log;
 };
@@ -37,7 +49,7 @@ struct State {
 };
 
 struct Places {
-  unsigned sources, slots;
+  unsigned sources, slots, threads;
   unsigned head(Source source) const { return source; }
   unsigned claimed(Source source) const { return sources + source; }
   unsigned released(Source source, Slot slot) const { return 2 * sources + source * slots + slot; }
@@ -47,8 +59,13 @@ struct Places {
   unsigned closed(bool at_receiver, Source source) const {
     return released(sources, 0) + sources * slots + 2 * source + (at_receiver ? 1 : 0);
   }
-  unsigned dead(unsigned thread) const { return closed(false, sources) + thread; }
-  unsigned words() const { return dead(max_threads); }
+  unsigned writing(Source source) const { return closed(false, sources) + source; }
+  // Of the receiver's process alone: whether it has given the bag up, and the threads that have
+  // ended.
+  unsigned given_up() const { return writing(sources); }
+  unsigned ended() const { return given_up() + 1; }
+  unsigned dead(unsigned thread) const { return given_up() + 2 + thread; }
+  unsigned words() const { return dead(threads); }
   unsigned cell(Source source, Slot slot) const { return source * slots + slot; }
 };
 
@@ -63,7 +80,7 @@ class End {
       : scenario_(scenario),
         all_(state),
         hands_(hands),
-        places_{scenario.sources, scenario.slots},
+        places_{scenario.sources, scenario.slots, scenario.sources + scenario.grabbers},
         actor_(state.actors[hands.thread]),
         puts_(hands.thread < scenario.sources) {}
 
@@ -97,12 +114,22 @@ class End {
     if (is(Defect::head_first)) put_head<Order::release>(number);
     actor_.last[slot] = static_cast<std::uint8_t>(number);
     filled_ = slot;
+    // It takes time: others may do something before.
+    if (closes()) hands_.choose(1, "to write now");
     if (!hands_.live()) return;
-    Actor& receiver = all_.actors[scenario_.sources];
-    if (receiver.has_left != 0)
-      receiver.strayed[me()] |= static_cast<std::uint8_t>(1u << number);
-    else
-      write_cell(places_.cell(me(), slot), contents(me(), number));
+    if (receiver_has_left()) hands_.fail("a slot is written that is its program's again");
+    write_cell(places_.cell(me(), slot), contents(me(), number));
+  }
+  void begin_writing() {
+    if (!closes() || is(Defect::writing_unmarked)) return;
+    hands_.store(places_.writing(me()), Order::relaxed, 1, "WRITING");
+    if (!is(Defect::unfenced)) hands_.fence(Order::seq_cst);
+  }
+  template <Order order>
+  void end_writing() {
+    if (!closes() || is(Defect::writing_unmarked)) return;
+    hands_.store(places_.writing(me()), is(Defect::written_relaxed) ? Order::relaxed : order, 0,
+                 "WRITING");
   }
 
   // ---- The receiver's
@@ -150,6 +177,23 @@ class End {
                  static_cast<unsigned>(number), "RELEASED");
   }
 
+  template <Order order>
+  void store_closed(Source source) {
+    hands_.exchange(places_.closed(false, source), order, 1, "CLOSED");
+  }
+  template <Order order>
+  std::uint64_t load_writing(Source source) {
+    if (is(Defect::left_at_once)) return 0;
+    // A dead one writes nothing any more.
+    if (is_dead(source)) return 0;
+    return hands_.load(places_.writing(source),
+                       is(Defect::writing_asked_relaxed) ? Order::relaxed : order, "WRITING");
+  }
+  template <Order order>
+  void fence() {
+    if (!is(Defect::closed_unfenced)) hands_.fence(order);
+  }
+
   // ---- Both ends'
   template <Order order>
   std::uint64_t load_closed() {
@@ -161,25 +205,25 @@ class End {
           closed_by(source, source, is(Defect::closed_asked_relaxed) ? Order::relaxed : order);
     return closed;
   }
-  template <Order order>
-  void fence() {
-    if (scenario_.may_fail == 0 || is(Defect::head_relaxed)) return;
-    if (is(puts_ ? Defect::no_fence : Defect::closed_unfenced)) return;
-    hands_.fence(order);
-  }
 
   At call() {
     switch (actor_.at) {
       case At::wait:
-        return puts_ ? put() : grab();
+        return puts_ ? put() : wait_for_message();
       case At::ask:
         return ask();
       case At::use:
         return use();
       case At::release:
         return release();
-      default:
+      case At::give_up:
+        return give_up();
+      case At::part:
+        return part();
+      case At::close:
         return close();
+      default:
+        return leave();
     }
   }
 
@@ -189,11 +233,18 @@ class End {
   At put() {
     const Number number = actor_.done + 1u;
     if (bag::put(*this, number) == Progress::pending) return At::wait;
-    if ((all_.actors[scenario_.sources].strayed[me()] >> number & 1) != 0)
-      hands_.fail("a message in memory in new use is taken for put");
-    return ++actor_.done < scenario_.messages ? At::wait : At::finished;
+    return ++actor_.done < scenario_.messages ? At::wait : end();
+  }
+  // Where a thread has done all that it does.
+  At end() const {
+    if (!closes()) return At::finished;
+    return puts_ ? At::close : At::part;
   }
 
+  At wait_for_message() {
+    if (is_given_up()) return At::part;
+    return grab();
+  }
   At grab() {
     bag::Taken<Slot> taken;
     if (!bag::grab(*this, taken)) return At::wait;
@@ -210,6 +261,10 @@ class End {
     return ++actor_.holds < scenario_.held ? At::wait : At::use;
   }
   At use() {
+    if (is(Defect::dropped) && (is_given_up() || load_closed<Order::acquire>() != 0)) {
+      hands_.fail("a message that was grabbed is lost");
+      return At::part;
+    }
     for (unsigned i = 0; i < actor_.holds; ++i) {
       const Source source = actor_.source[i];
       const Number number = actor_.number[i];
@@ -233,42 +288,89 @@ class End {
     bag::release(*this, source, slot, actor_.number[last]);
     ++actor_.done;
     if (--actor_.holds > 0) return At::release;
-    return actor_.done < quota() ? At::wait : At::finished;
+    return actor_.done < quota() ? At::wait : end();
   }
 
   // As a wait that has found nothing for some time.
   At ask() {
+    if (!puts_ && is_given_up()) return At::part;
     if (load_closed<Order::acquire>() == 0) return At::wait;
-    const At next = puts_ ? put() : grab();
-    if (next != At::wait) return next;
-    if (!puts_ && has_been_put()) hands_.fail("what was put before its source closed is missed");
-    return At::close;
+    if (puts_) {
+      const At next = put();
+      return next == At::wait ? At::close : next;
+    }
+    if (!is(Defect::asked_once)) {
+      const At next = grab();
+      if (next != At::wait) return next;
+    }
+    if (has_been_put()) hands_.fail("what was put before its source closed is missed");
+    return At::give_up;
   }
   bool has_been_put() const {
-    for (Source source = 0; source < scenario_.sources; ++source)
+    for (Source source = 0; source < scenario_.sources; ++source) {
+      unsigned got = 0;
+      for (unsigned thread = scenario_.sources; thread < threads(); ++thread)
+        got |= all_.actors[thread].got[source];
       for (unsigned number = 1; number <= all_.actors[source].done; ++number)
-        if ((actor_.got[source] >> number & 1) == 0) return true;
+        if ((got >> number & 1) == 0) return true;
+    }
     return false;
   }
+
+  // The other threads hear of it, and all sources.
+  At give_up() {
+    if (several()) hands_.exchange(places_.given_up(), Order::release, 1, "given up");
+    bag::close(*this);
+    return At::part;
+  }
+  // The last thread to end frees the bag, behind what all have used.
+  At part() {
+    if (!several()) return At::close;
+    const bool relaxed = is(Defect::counted_relaxed);
+    const Value before = hands_.modify(
+        places_.ended(), relaxed ? Order::relaxed : Order::acq_rel,
+        [](Value ended) { return ended + 1; }, "how many have ended");
+    return before + 1u == scenario_.grabbers || is(Defect::left_alone) ? At::close : At::finished;
+  }
   At close() {
-    for (Source source = 0; source < scenario_.sources; ++source)
-      if (!puts_ || source == me())
-        hands_.store(places_.closed(puts_, source), Order::release, 1, "CLOSED");
-    fence<Order::seq_cst>();
+    if (puts_) {
+      hands_.store(places_.closed(true, me()), Order::release, 1, "CLOSED");
+      return At::finished;
+    }
+    bag::close(*this);
+    return At::leave;
+  }
+  // The program uses its slots behind that.
+  At leave() {
+    if (!bag::is_untouched(*this)) return At::leave;
     actor_.has_left = 1;
+    for (unsigned cell = 0; cell < scenario_.sources * scenario_.slots; ++cell)
+      if (hands_.live()) write_cell(cell, poison);
     return At::finished;
   }
 
   unsigned threads() const { return scenario_.sources + scenario_.grabbers; }
   unsigned quota() const { return scenario_.sources * scenario_.messages / scenario_.grabbers; }
   bool is(Defect defect) const { return scenario_.defect == defect; }
+  bool closes() const { return (scenario_.may_fail | scenario_.may_die) != 0; }
+  bool several() const { return scenario_.grabbers > 1; }
+  bool is_given_up() {
+    return closes() && several() &&
+           hands_.load(places_.given_up(), Order::acquire, "given up") != 0;
+  }
+  bool receiver_has_left() const {
+    bool left = false;
+    for (unsigned thread = scenario_.sources; thread < threads(); ++thread)
+      left = left || all_.actors[thread].has_left != 0;
+    return left;
+  }
+  bool is_dead(unsigned thread) {
+    return (scenario_.may_die >> thread & 1) != 0 &&
+           hands_.load(places_.dead(thread), Order::acquire, "whether dead") != 0;
+  }
   std::uint64_t closed_by(unsigned thread, Source source, Order order) {
-    std::uint64_t closed = 0;
-    if ((scenario_.may_die >> thread & 1) != 0)
-      closed |= hands_.load(places_.dead(thread), Order::acquire, "whether dead");
-    if (scenario_.may_fail != 0)
-      closed |= hands_.load(places_.closed(!puts_, source), order, "CLOSED");
-    return closed;
+    if (is_dead(thread)) return 1;
+    return closes() ? hands_.load(places_.closed(!puts_, source), order, "CLOSED") : 0;
   }
   template <Order order>
   void put_entry(Number number, Slot slot) {
@@ -304,7 +406,8 @@ class World {
   using At = bags::At;
 
   explicit World(const Scenario& scenario)
-      : scenario_(scenario), places_{scenario.sources, scenario.slots} {}
+      : scenario_(scenario),
+        places_{scenario.sources, scenario.slots, scenario.sources + scenario.grabbers} {}
 
   unsigned threads() const { return scenario_.sources + scenario_.grabbers; }
   static unsigned member_of(unsigned thread) { return thread; }
@@ -325,9 +428,10 @@ class World {
   void prepare(State& state) const {
     for (unsigned cell = 0; cell < scenario_.sources * scenario_.slots; ++cell)
       state.memory.preset_cell(cell, poison);
+    for (Source source = 0; source < scenario_.sources; ++source) state.actors[source].puts = 1;
   }
   At call(State& state, Replay& hands) const { return End(scenario_, state, hands).call(); }
-  static void release(Actor& actor) { actor.at = At::close; }
+  static void release(Actor& actor) { actor.at = actor.puts != 0 ? At::close : At::give_up; }
 
  private:
   const Scenario& scenario_;

@@ -28,10 +28,18 @@ enum class Defect : std::uint8_t {
   head_asked_relaxed,
   released_relaxed,
   released_asked_relaxed,
-  closed_unread,        // behind a message
-  no_fence,             // behind a message
-  closed_unfenced,      // before the receiver's memory is in other use
-  closed_asked_relaxed  // by a grab that may be hopeless
+  closed_unread,     // behind WRITING
+  unfenced,          // between WRITING and the look at CLOSED
+  closed_unfenced,   // before the look at WRITING
+  left_at_once,      // a receiver does not look at WRITING
+  writing_unmarked,  // a source does not say that it writes
+  written_relaxed,   // WRITING, behind the message
+  writing_asked_relaxed,
+  closed_asked_relaxed,  // by a grab that may be hopeless
+  asked_once,            // a grab does not look again behind that
+  left_alone,            // a thread that ends does not wait for those that have grabbed
+  counted_relaxed,       // that it has ended, by each thread
+  dropped  // what was claimed, when the bag is given up or its source dead before it is used
 };
 
 struct Scenario {
@@ -39,8 +47,9 @@ struct Scenario {
   unsigned slots = 2;
   unsigned messages = 3;  // of each source; each grabber takes as many as the others
   unsigned held = 1;      // messages that a grabber has at once; the last one is released first
-  // Bit t: thread t may be released from any of its waits, or die. Grabbers come last; with several
-  // of them no end closes.
+  // Bit t: thread t may be released from any of its waits, or die. Grabbers come last: one that is
+  // released gives the bag up, which ends the others' waits, and the last of them to end frees it.
+  // Where an end may fail, all are freed in the end.
   unsigned may_fail = 0;
   unsigned may_die = 0;
   Defect defect = Defect::none;
