@@ -65,16 +65,16 @@ PST_API int PST_Channel_buffer(MPI_Request channel, void* bufptr);
  * over one without put_wait, a second wait without release, a release of what was not waited for)
  * ends with an error of the queue, PST_ERROR_ALREADY_STARTED or PST_ERROR_NOT_STARTED, and the
  * channel is given up on both ends; with PENSTOCK_CHECK=1 it is that error of the call, and nothing
- * has happened. PST_Queue_wait waits for what is enqueued, and adds no put_wait to a put.
- * A queue or channel that fails (PST_ERROR_PEER_DEAD; PST_ERROR_PEER_FREED for what the other end
- * does not serve any more; PST_ERROR_TIMEOUT) ends all waits of the channel, whose reports name the
- * unit. Freed, a channel ends behind what is enqueued for it and what is under way; one that no
- * queue was used on waits for the latter in PST_Request_free. Nothing comes into the buffer behind
- * that.
- * Errors: PST_ERROR_QUEUE, PST_ERROR_REQUEST, PST_ERROR_NOT_MATCHED, PST_ERROR_ARGUMENT (no
- * channel, its other end, a range that is none of whole units within it), PST_ERROR_UNSUPPORTED (a
- * queue over a stream of a GPU), PST_ERROR_RESOURCES, with PENSTOCK_CHECK=1 the two above, what a
- * channel was given up for, and the queue's own error. Source: RAPIDS, Penstock. */
+ * has happened. PST_Queue_wait waits for what is enqueued, and adds no put_wait to a put; a sender
+ * that is freed with units put and not sent says so in its log. A queue or channel that fails
+ * (PST_ERROR_PEER_DEAD; PST_ERROR_PEER_FREED for what the other end does not serve any more;
+ * PST_ERROR_TIMEOUT) ends all waits of the channel, whose reports name the unit. Freed, a channel
+ * ends behind what is enqueued for it and what is under way; one that no queue was used on waits
+ * for the latter in PST_Request_free. Nothing comes into the buffer behind that. Errors:
+ * PST_ERROR_QUEUE, PST_ERROR_REQUEST, PST_ERROR_NOT_MATCHED, PST_ERROR_ARGUMENT (no channel, its
+ * other end, a range that is none of whole units within it), PST_ERROR_UNSUPPORTED (a queue over a
+ * stream of a GPU), PST_ERROR_RESOURCES, with PENSTOCK_CHECK=1 the two above, what a channel was
+ * given up for, and the queue's own error. Source: RAPIDS, Penstock. */
 PST_API int PST_Channel_put(PST_Queue queue, MPI_Request channel, MPI_Count offset,
                             MPI_Count count);
 PST_API int PST_Channel_put_wait(PST_Queue queue, MPI_Request channel, MPI_Count offset,

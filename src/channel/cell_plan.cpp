@@ -151,7 +151,21 @@ void CellPlan::cancel_wait(const Error& error) noexcept {
   for (const auto& cell : cells_) cell->plan().cancel_wait(error);
 }
 
+// What has been sent, and nobody has asked for since, is not left.
+void CellPlan::tell_of_left() noexcept {
+  std::uint32_t left = 0, first = 0;
+  for (auto unit = static_cast<std::uint32_t>(cells_.size()); unit-- > 0;) {
+    Cell& cell = *cells_[unit];
+    const Taken taken(*this, cell);
+    if (!taken || cell.advance()) continue;
+    first = unit;
+    ++left;
+  }
+  ChannelPlan::tell_of_left(left, first);
+}
+
 bool CellPlan::close_now() noexcept {
+  if (!std::exchange(closed_, true) && sends() && !failure()) tell_of_left();
   bool all = true;
   for (const auto& cell : cells_)
     if (!cell->close()) all = false;

@@ -37,8 +37,10 @@ class CellPlan final : public ChannelPlan {
   bool untouched(const Call& call) noexcept override;
   bool close_now() noexcept override;
   static bool work(Verb verb, Cell& cell) noexcept;
+  void tell_of_left() noexcept;
 
   std::vector<std::unique_ptr<Cell>> cells_;
+  bool closed_ = false;
 };
 
 }  // namespace penstock::channel

@@ -6,6 +6,8 @@
 #include <array>
 #include <utility>
 
+#include "base/log.hpp"
+
 namespace penstock::channel {
 
 using base::Error;
@@ -101,6 +103,18 @@ void ChannelPlan::give_up(const Error& error) noexcept {
   failure_.set(error);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   tell_given_up();
+}
+
+// Nobody else would: a put never waits, and the receiver's error is the receiver's.
+void ChannelPlan::tell_of_left(std::uint32_t units, std::uint32_t first) const noexcept {
+  if (units == 0) return;
+  base::log::failures_in([&] {
+    base::log::warn(fmt::format(
+        "{} has been freed with {} put and not sent, from {} on: the receiver had not "
+        "released what it had, and no PST_Channel_put_wait behind the put has waited "
+        "for that. Enqueue one for all that is put, before PST_Request_free",
+        label(), units == 1 ? "a unit" : fmt::format("{} units", units), grid_.text(first)));
+  });
 }
 
 // The program uses the buffer behind a wait, whatever became of the messages.

@@ -58,6 +58,9 @@ class ChannelPlan : public ManyStreamPlan {
   const base::Error* failure() const noexcept { return failure_.get(); }
   std::string text(std::uint32_t unit) const { return grid_.text(unit) + " of " + label(); }
   void give_up(const base::Error& error) noexcept;
+  // By a sender that is freed: so many units, the first of which is named, were put and left to a
+  // put_wait that has not come.
+  void tell_of_left(std::uint32_t units, std::uint32_t first) const noexcept;
 
   // By what the stream finds when it gets here.
   virtual std::optional<base::Error> misuse(Verb verb, const Call& call) const noexcept = 0;

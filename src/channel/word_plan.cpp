@@ -217,8 +217,19 @@ bool WordPlan::untouched(const Call&) noexcept {
   return left;
 }
 
+void WordPlan::tell_of_left() const noexcept {
+  std::uint32_t left = 0, first = 0;
+  for (auto unit = static_cast<std::uint32_t>(puts_.size()); unit-- > 0;) {
+    if (puts_[unit].put.load(relaxed) == puts_[unit].sent.load(relaxed)) continue;
+    first = unit;
+    ++left;
+  }
+  ChannelPlan::tell_of_left(left, first);
+}
+
 bool WordPlan::close_now() noexcept {
   if (!std::exchange(closed_, true) && !failure()) {
+    tell_of_left();
     Port port(units_->setup(), peer::WhyClosed::freed);
     segment::close(port);
   }

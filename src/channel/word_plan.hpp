@@ -55,6 +55,7 @@ class WordPlan final : public ChannelPlan {
   bool take(UnitRange& units) noexcept;
   bool release(const UnitRange& units) noexcept;
   bool look(Verb verb, UnitRange& units, Failure& failure) noexcept;
+  void tell_of_left() const noexcept;
   Failure why_hopeless(std::uint32_t unit) const noexcept;
   base::Error error_of(std::uint32_t unit, const base::Error& why) const noexcept;
   Port port() const noexcept { return Port(units_->setup()); }
