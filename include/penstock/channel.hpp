@@ -26,10 +26,12 @@ class ChannelOwner : public Request {
 
   ChannelOwner(MPI_Request request, QueueView queue) noexcept : Request(request), queue_(queue) {}
 
-  void enqueue(Verb& verb, const char* call, std::size_t offset, std::size_t count) const {
-    check(verb(queue_.get(), get(), static_cast<MPI_Count>(offset), static_cast<MPI_Count>(count)),
+  void enqueue(QueueView queue, Verb& verb, const char* call, std::size_t offset,
+               std::size_t count) const {
+    check(verb(queue.get(), get(), static_cast<MPI_Count>(offset), static_cast<MPI_Count>(count)),
           call);
   }
+  QueueView queue() const noexcept { return queue_; }
 
  private:
   QueueView queue_;
@@ -49,11 +51,14 @@ class SendChannel : public detail::ChannelOwner {
               MPI_Comm comm = MPI_COMM_WORLD, std::size_t unit = 0)
       : ChannelOwner(make(elements, destination, tag, comm, unit), queue) {}
 
-  void i_put(std::size_t offset, std::size_t count) const {
-    enqueue(PST_Channel_put, "PST_Channel_put", offset, count);
+  void i_put(std::size_t offset, std::size_t count) const { i_put(queue(), offset, count); }
+  void wait(std::size_t offset, std::size_t count) const { wait(queue(), offset, count); }
+  // On other queues, from any threads: of ranges that are no other thread's just then.
+  void i_put(QueueView queue, std::size_t offset, std::size_t count) const {
+    enqueue(queue, PST_Channel_put, "PST_Channel_put", offset, count);
   }
-  void wait(std::size_t offset, std::size_t count) const {
-    enqueue(PST_Channel_put_wait, "PST_Channel_put_wait", offset, count);
+  void wait(QueueView queue, std::size_t offset, std::size_t count) const {
+    enqueue(queue, PST_Channel_put_wait, "PST_Channel_put_wait", offset, count);
   }
 
  private:
@@ -80,11 +85,14 @@ class RecvChannel : public detail::ChannelOwner {
               MPI_Comm comm = MPI_COMM_WORLD, std::size_t unit = 0)
       : ChannelOwner(make(nullptr, size, source, tag, comm, unit), queue), size_(size) {}
 
-  void wait(std::size_t offset, std::size_t count) const {
-    enqueue(PST_Channel_wait, "PST_Channel_wait", offset, count);
+  void wait(std::size_t offset, std::size_t count) const { wait(queue(), offset, count); }
+  void release(std::size_t offset, std::size_t count) const { release(queue(), offset, count); }
+  // As those of the sender.
+  void wait(QueueView queue, std::size_t offset, std::size_t count) const {
+    enqueue(queue, PST_Channel_wait, "PST_Channel_wait", offset, count);
   }
-  void release(std::size_t offset, std::size_t count) const {
-    enqueue(PST_Channel_release, "PST_Channel_release", offset, count);
+  void release(QueueView queue, std::size_t offset, std::size_t count) const {
+    enqueue(queue, PST_Channel_release, "PST_Channel_release", offset, count);
   }
   // PST_Channel_test.
   bool test(std::size_t offset, std::size_t count) const {
