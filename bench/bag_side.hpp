@@ -50,7 +50,8 @@ class BagSide {
   // Message `number` of this rank, and of that source.
   void fill(std::byte* message, std::uint64_t number) const;
   void compare(const std::byte* message, std::size_t bytes, int source, std::uint64_t number);
-  // Of a pool: computes a result, and uses one. They last the same in every round and library.
+  // Of a pool: computes a result, for a time out of a sequence that is one for all libraries; and
+  // uses one.
   bool works() const { return traffic_.shape == BagTraffic::Shape::pool; }
   void work();
   void use(const std::byte* message, std::size_t bytes);

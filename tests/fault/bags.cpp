@@ -41,7 +41,7 @@ int pass(Lane& lane, const Bag& bag, PST_Grabbed& grabbed) {
 // Rank 1 dies on its stream behind some messages; it grabs where PENSTOCK_TEST_STEP is 1.
 void dead_bag_peer(const Job& job) {
   const char* const text = std::getenv("PENSTOCK_TEST_STEP");
-  const Bag bag(job, text == nullptr ? 0 : std::atoi(text));
+  Bag bag(job, text == nullptr ? 0 : std::atoi(text));
   Lane lane;
   PST_Grabbed grabbed{};
   int passed = 0, code = MPI_SUCCESS;
@@ -59,6 +59,7 @@ void dead_bag_peer(const Job& job) {
   require(!bag.grabs || grabbed.slot == -1, "the grab that has failed has no slot");
   Lane other;
   require_kind(pass(other, bag, grabbed), PST_ERROR_PEER_DEAD, "a call of what is given up");
+  require_success(PST_Request_free(&bag.request), "PST_Request_free");
   content_and_gone();
 }
 
