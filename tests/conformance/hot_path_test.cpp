@@ -192,14 +192,15 @@ TEST(HotPath, ChannelsTakeNoLockNoAllocationNoSystemCallInTheSteadyState) {
     Lane lane;
     grow(lane, commands + 2000);
     Activity first_caller, first_worker, caller, worker;
-    int wrong = 0;
+    int wrong = 0, arrived = 0;
     const auto half = static_cast<MPI_Count>(count / 2);
     const auto enqueue = [&] {
       if (channel.sends()) {
         wrong += PST_Channel_put(lane.queue(), channel.sender(), 0, half);
-        wrong += PST_Channel_put(lane.queue(), channel.sender(), half, half);
+        wrong += PST_Pready_range(lane.queue(), 20, 39, channel.sender());
       }
       if (channel.receives()) {
+        wrong += PST_Parrived(channel.receiver(), 39, &arrived);
         wrong += PST_Channel_wait(lane.queue(), channel.receiver(), 0, 2 * half);
         wrong += PST_Channel_release(lane.queue(), channel.receiver(), 0, 2 * half);
       }

@@ -28,27 +28,33 @@ struct Bag {
   }
 };
 
-// One message, at either end.
-int pass(Lane& lane, const Bag& bag, PST_Grabbed& grabbed) {
+// One message, at either end. `between`: what a grabber's stream does before it releases.
+int pass(Lane& lane, const Bag& bag, PST_Grabbed& grabbed, void (*between)(void*) = nullptr) {
   static const int value = 7;
   if (!bag.grabs) return PST_Bag_put(lane.queue, bag.request, &value, 1);
   const int code = PST_Bag_grab(lane.queue, bag.request, &grabbed);
-  return code == MPI_SUCCESS ? PST_Bag_release(lane.queue, bag.request, &grabbed) : code;
+  if (code != MPI_SUCCESS) return code;
+  if (between != nullptr)
+    require_success(PST_Stream_launch(lane.stream, between, nullptr), "PST_Stream_launch");
+  return PST_Bag_release(lane.queue, bag.request, &grabbed);
 }
 
 }  // namespace
 
-// Rank 1 dies on its stream behind some messages; it grabs where PENSTOCK_TEST_STEP is 1.
+// Rank 1 dies on its stream behind some messages: before a put, or where PENSTOCK_TEST_STEP is 1
+// before a grab, where it is 2 with a message that it has grabbed and not released.
 void dead_bag_peer(const Job& job) {
   const char* const text = std::getenv("PENSTOCK_TEST_STEP");
-  Bag bag(job, text == nullptr ? 0 : std::atoi(text));
+  const int step = text == nullptr ? 0 : std::atoi(text);
+  Bag bag(job, step == 0 ? 0 : 1);
   Lane lane;
   PST_Grabbed grabbed{};
   int passed = 0, code = MPI_SUCCESS;
   while (code == MPI_SUCCESS) {
-    if (job.rank == 1 && passed == messages)
+    const bool dies = job.rank == 1 && passed == messages;
+    if (dies && step < 2)
       require_success(PST_Stream_launch(lane.stream, die_on_stream, nullptr), "launch");
-    code = pass(lane, bag, grabbed);
+    code = pass(lane, bag, grabbed, dies && step == 2 ? die_on_stream : nullptr);
     if (code == MPI_SUCCESS) code = PST_Queue_wait(lane.queue);
     if (code == MPI_SUCCESS) ++passed;
   }

@@ -325,7 +325,7 @@ def silent_channel_peer(options, jobs):
 
 
 def dead_bag_peer(options, jobs):
-    for step in range(2):
+    for step in range(3):
         run_simple(options, jobs, "dead_bag_peer", ranks=(0,), settings={"PENSTOCK_TEST_STEP": str(step)}, survive=True)
 
 
