@@ -104,7 +104,8 @@ PST_API int PST_Channel_test(MPI_Request channel, MPI_Count offset, MPI_Count co
  * PST_Channel_put_wait and PST_Channel_wait stand for MPI_Wait, of any partitions on any queue, and
  * PST_Channel_release for the receiver's MPI_Start, but for the first, which the match has done.
  * MPI_Start, MPI_Pready, MPI_Parrived and MPI_Wait stay MPI's own: they start, tell and wait for a
- * message of MPI's, and know nothing of the channel. A number that is no partition of the request
+ * message of MPI's, and know nothing of the channel; while MPI has the request active, calls for it
+ * are PST_ERROR_ALREADY_STARTED. A number that is no partition of the request
  * is PST_ERROR_ARGUMENT, as is a list that has one twice; where one of a list is refused, nothing
  * is enqueued. Who blocks, stream order, threads and errors are otherwise those of the calls that
  * these stand for. Source: MPI-4, RAPIDS, Penstock. */

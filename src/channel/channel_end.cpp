@@ -57,6 +57,7 @@ ChannelEnd::ChannelEnd(const core::ChannelShape& shape, bool sends,
                        std::shared_ptr<std::byte> memory, Manner manner)
     : grid_(shape),
       partitions_{grid_.units(), shape.unit},
+      of_mpi_(false),
       sends_(sends),
       words_(manner.words),
       memory_(std::move(memory)),
@@ -66,6 +67,7 @@ ChannelEnd::ChannelEnd(const core::ChannelShape& shape, const Partitions& partit
                        Manner manner)
     : grid_(shape),
       partitions_(partitions),
+      of_mpi_(true),
       sends_(sends),
       words_(manner.words),
       in_use_(manner.check && grid_.units() <= most_units ? grid_.units() : 0) {}
@@ -128,10 +130,17 @@ void ChannelEnd::require_side(const core::MatchedRequest& request, bool sends,
                               const char* call) const {
   if (!request.matched())
     throw core::RequestError(request, ErrorKind::not_matched, core::not_matched_text);
-  if (sends == sends_) return;
-  throw core::RequestError(
-      request, ErrorKind::argument,
-      fmt::format(": {} is for the {} of a channel", call, sends ? "sender" : "receiver"));
+  if (sends != sends_)
+    throw core::RequestError(
+        request, ErrorKind::argument,
+        fmt::format(": {} is for the {} of a channel", call, sends ? "sender" : "receiver"));
+  // MPI's message would use the buffer, too. Of a channel that is not MPI's, MPI starts nothing.
+  if (of_mpi_ && request.active_in_mpi())
+    throw core::RequestError(
+        request, ErrorKind::already_started,
+        fmt::format(": {}: MPI has the request active: complete what MPI_Start has begun, or leave "
+                    "MPI_Start out, as the match has started the channel",
+                    call));
 }
 
 void ChannelEnd::admit(const Call& call, std::span<const UnitRange> ranges) const {

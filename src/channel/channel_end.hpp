@@ -39,7 +39,7 @@ class ChannelEnd final : public core::Channel {
   // `memory`: the library's, that goes with the channel, or null.
   ChannelEnd(const core::ChannelShape& shape, bool sends, std::shared_ptr<std::byte> memory,
              Manner manner);
-  // Of a partitioned request, whose partitions are one unit or several each.
+  // Of a partitioned request of MPI's, whose partitions are one unit or several each.
   ChannelEnd(const core::ChannelShape& shape, const Partitions& partitions, bool sends,
              Manner manner);
 
@@ -82,6 +82,7 @@ class ChannelEnd final : public core::Channel {
   transport::Message cell_of(const transport::Message& channel, std::uint64_t unit) const;
   void require_units(std::uint64_t most) const;
   peer::Peer* by_words(transport::Transport& by, const transport::Message& ours) const;
+  // And that the request is matched, and not MPI's just then.
   void require_side(const core::MatchedRequest& request, bool sends, const char* call) const;
   UnitRange cut_partitions(std::int64_t low, std::int64_t high) const;
   void refuse_misuse(Verb verb, UnitRange units) const;
@@ -89,6 +90,7 @@ class ChannelEnd final : public core::Channel {
 
   const Grid grid_;
   const Partitions partitions_;
+  const bool of_mpi_;
   const bool sends_;
   const bool words_;
   const std::shared_ptr<std::byte> memory_;
