@@ -108,13 +108,19 @@ class DeviceReceiver {
   // Only in a block that may wait.
   __device__ bool wait() { return share_.wait(); }
 
+  // Waits for the message, and leaves it where it lies: for peek(), and done() behind it. Only in a
+  // block that may wait.
+  __device__ bool wait_in_place() { return share_.wait_in_place(); }
+
   // Element number `element` of a message of elements T of 4 or 8 bytes, from where it lies: into
-  // `value`, if it has come. Any thread calls it by itself, of whatever share. Then all call
-  // done(), in place of wait(), which copies nothing.
+  // `value`, if it has come. Any thread calls it by itself, of whatever share. A loop until it has
+  // come would not end with a peer that has: look so often, or call wait_in_place() first.
   template <class T>
   __device__ bool peek(std::size_t element, T& value) const {
     return share_.peek(element, value);
   }
+
+  // In place of wait(), of a message that is not to be copied.
   __device__ bool done() { return share_.done(); }
 
  private:

@@ -107,14 +107,13 @@ class BlockShare {
     started_ = true;
     each_part([&](PartWords& words) { words.started = peer_gpu::started(epoch(), Left::nothing); });
   }
-  // The wait has ended, for all threads of the block. False: for some it has not.
-  __device__ bool end_wait(bool ended) {
-    if (__syncthreads_or(!ended) != 0) {
-      why_not_ = give_up(half_, epoch(), ended ? Failure::none : Failure::released);
-      return false;
-    }
-    return end_known_wait();
+  // What is waited for has been found, by all threads of the block. False: by some it has not.
+  __device__ bool all_found(bool found) {
+    if (__syncthreads_or(!found) == 0) return true;
+    why_not_ = give_up(half_, epoch(), found ? Failure::none : Failure::released);
+    return false;
   }
+  __device__ bool end_wait(bool found) { return all_found(found) && end_known_wait(); }
   // All threads know that it has.
   __device__ bool end_known_wait() {
     ++done_;

@@ -50,6 +50,14 @@ class ShareReceiver {
     return ended(true);
   }
 
+  __device__ bool wait_in_place() {
+    if (share_.is_empty()) return true;
+    if (!share_.begin_call(share_.may_wait())) return false;
+    return share_.all_found(is_plain(share_.half())
+                                ? find<PlainCells>(share_.half(), share_.share(), share_.epoch())
+                                : find_apart(share_.half(), share_.share(), share_.epoch()));
+  }
+
   __device__ bool wait() { return wait_by<true>(); }
   __device__ bool done() { return wait_by<false>(); }
 
@@ -83,6 +91,17 @@ class ShareReceiver {
   __device__ __noinline__ static bool look_apart(const DeviceHalf& half, Share share, Epoch epoch) {
     return half.wide ? look<WideLines<Fit::any>>(half, share, epoch)
                      : look<Cells<Fit::any>>(half, share, epoch);
+  }
+
+  template <class Lines>
+  __device__ static bool find(const DeviceHalf& half, const Share& share, Epoch epoch) {
+    return poll_share<Lines>(half, epoch, [&] {
+      return look<Lines>(half, share, epoch) ? Progress::ended : Progress::pending;
+    });
+  }
+  __device__ __noinline__ static bool find_apart(const DeviceHalf& half, Share share, Epoch epoch) {
+    return half.wide ? find<WideLines<Fit::any>>(half, share, epoch)
+                     : find<Cells<Fit::any>>(half, share, epoch);
   }
 
   template <class Lines>

@@ -104,6 +104,7 @@ TYPED(PST_Imatchall, int, MPI_Request[], MPI_Request*);
 TYPED(PST_Is_matched, MPI_Request, int*);
 TYPED(PST_Match_status, MPI_Request, MPI_Status*);
 TYPED(PST_Request_transport, MPI_Request, char*, int);
+TYPED(PST_Request_device, PST_Queue, MPI_Request, int, PST_Device_request*);
 TYPED(PST_Enqueue_start, PST_Queue, MPI_Request*);
 TYPED(PST_Enqueue_startall, PST_Queue, int, MPI_Request[]);
 TYPED(PST_Enqueue_wait, PST_Queue, MPI_Request*);
@@ -211,6 +212,7 @@ static const Function table[] = {
     (Function)PST_Is_matched,
     (Function)PST_Match_status,
     (Function)PST_Request_transport,
+    (Function)PST_Request_device,
     (Function)PST_Enqueue_start,
     (Function)PST_Enqueue_startall,
     (Function)PST_Enqueue_wait,

@@ -63,7 +63,8 @@ __device__ void check_in_place(const DeviceReceiver& receive, const KernelEnd& i
 
 __device__ bool receive_by(Way way, DeviceReceiver& receive, const KernelEnd& in,
                            std::uint64_t epoch, Findings& findings) {
-  if (way == Way::peek) {
+  if (way == Way::in_place && !receive.wait_in_place()) return false;
+  if (way == Way::peek || way == Way::in_place) {
     check_in_place(receive, in, epoch, findings);
     return receive.done();
   }

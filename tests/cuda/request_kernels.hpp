@@ -32,10 +32,11 @@ struct Exchanges {
 };
 
 enum class Way {
-  wait,  // into the buffer
-  look,  // wait_for() until the message is there
-  poll,  // arrived() until it is, then wait()
-  peek   // in place, then done()
+  wait,     // into the buffer
+  look,     // wait_for() until the message is there
+  poll,     // arrived() until it is, then wait()
+  peek,     // in place, as words come, then done()
+  in_place  // in place, when all has come
 };
 
 // Each of `blocks` has a share of both messages.

@@ -106,7 +106,7 @@ TEST_F(DeviceRequest, EveryByteOfEveryEpochByOneBlockAndByMany) {
 
 TEST_F(DeviceRequest, EachWayOfReceiving) {
   constexpr std::uint32_t epochs = 40;
-  for (const Way way : {Way::wait, Way::look, Way::poll, Way::peek})
+  for (const Way way : {Way::wait, Way::look, Way::poll, Way::peek, Way::in_place})
     for (const std::size_t bytes : {std::size_t{8}, std::size_t{100}, std::size_t{65536},
                                     std::size_t{262144}, std::size_t{300004}}) {
       SCOPED_TRACE(std::to_string(static_cast<int>(way)) + ", " + std::to_string(bytes));

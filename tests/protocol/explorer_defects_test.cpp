@@ -128,6 +128,19 @@ TEST(PlantedDefect, DeferredAndNotSettled) {
   for (unsigned slots : {3u, 4u}) expect_found<NotSettled>(deferred(slots), {race, other, slot});
 }
 
+Scenario in_kernels(unsigned slots) {
+  return one_pair(ring_in_kernels(Mode::standard, slots), slots + 2);
+}
+
+TEST(PlantedDefect, InKernels) {
+  expect_found<ShiftedFin<1>>(in_kernels(3), {race, other, slot});
+  expect_found<ShiftedFin<1>>(in_kernels(4), {race, other, slot});
+  expect_found<ShiftedFin<-2>>(in_kernels(4), {stuck});
+  expect_found<Lost<Word::fin>>(in_kernels(4), {stuck});
+  expect_found<NarrowEpoch>(one_pair(ring_in_kernels(Mode::standard, 3), 5),
+                            {other, race, stuck, twice});
+}
+
 TEST(PlantedDefect, DeferredWithTooNarrowFlags) {
   for (Mode mode : {Mode::standard, Mode::synchronous})
     expect_found<NarrowEpoch>(one_pair(deferred_ring(mode, 3), 5), {other, race, stuck, twice});

@@ -23,6 +23,14 @@ inline PairSpec deferred_ring(Mode mode = Mode::standard, unsigned slots = 4, un
   return kind;
 }
 
+// As kernels of programs run it.
+inline PairSpec ring_in_kernels(Mode mode = Mode::standard, unsigned slots = 4,
+                                unsigned lines = 1) {
+  PairSpec kind = deferred_ring(mode, slots, lines);
+  kind.send_waits = true;
+  return kind;
+}
+
 inline PairSpec rendezvous(ClaimBy claim = ClaimBy::exchange, Mode mode = Mode::standard) {
   return {Path::rendezvous, mode, claim, 2, 1, 2};
 }
@@ -54,6 +62,8 @@ inline std::vector<PairSpec> all_kinds() {
     kinds.push_back(deferred_ring(mode, 3));
   }
   kinds.push_back(deferred_ring(Mode::standard, 3, 2));
+  kinds.push_back(ring_in_kernels(Mode::standard, 3));
+  kinds.push_back(ring_in_kernels(Mode::standard, 4, 2));
   kinds.push_back(deferred_ring(Mode::standard, 4));
   // A synchronous rendezvous runs the same code as a standard one: it is explored with one form of
   // the claim.

@@ -253,6 +253,17 @@ Machine ring_over(Mode mode) {
   return ring_machine<Mode::standard, P>();
 }
 
+// The ends have ports of their own there, too.
+Machine ring_whose_send_waits(Mode mode) {
+  Machine machine = ring_over<DeferredPortOf>(mode);
+  const Machine sender = ring_over<PortOf<true, false>>(mode);
+  machine.settle_send = sender.settle_send;
+  machine.start_send = sender.start_send;
+  machine.wait_send = sender.wait_send;
+  machine.send_has_wait = sender.send_has_wait;
+  return machine;
+}
+
 template <class P>
 Machine rendezvous_over(Mode mode) {
   switch (mode) {
@@ -280,6 +291,7 @@ Machine machine_that(const PairSpec& spec) {
   if (spec.path == Path::window)
     return spec.deferred ? window_machine<DeferredWindowPortOf<closes>>()
                          : window_machine<PortOf<true, closes>>();
+  if (spec.send_waits) return ring_whose_send_waits(spec.mode);
   if (spec.deferred) return ring_over<DeferredPortOf>(spec.mode);
   if (spec.path == Path::ring) return ring_over<PortOf<true, closes>>(spec.mode);
   if (spec.untouched)

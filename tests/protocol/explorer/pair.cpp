@@ -98,7 +98,7 @@ std::string describe(const PairSpec& spec) {
   if (spec.path != Path::rendezvous) {
     text += ", " + std::to_string(spec.slots) + " slots of " + std::to_string(spec.lines) +
             " lines, " + std::to_string(spec.flag_bits) + "-bit flags" +
-            (spec.deferred ? ", deferred" : "");
+            (spec.deferred ? ", deferred" : "") + (spec.send_waits ? " but for the send" : "");
   } else {
     text += spec.claim == ClaimBy::exchange ? ", claim by exchange" : ", claim by flags";
     if (spec.shares) text += ", shared copies of " + std::to_string(spec.lines) + " parts";

@@ -30,7 +30,10 @@ struct PairSpec {
   unsigned lines = 1;
   unsigned flag_bits = 2;
   bool checks_ready = false;
-  bool deferred = false;   // ring, window: as kernels run it (protocol::Deferred)
+  bool deferred = false;  // ring, window: as kernels run it (protocol::Deferred)
+  // Of these a ring: the send has a wait of its own, as in kernels of programs, whose starts must
+  // not be held up.
+  bool send_waits = false;
   bool shares = false;     // rendezvous: the side that waits helps to copy; each line is a part
   bool may_close = false;  // a side may be released or freed early: the pair has CLOSED words
   // Rendezvous that may close: a receive that is given up waits until no copy is under way
