@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which messages are rows, and that their bytes lie where the segments say.
-#include "datatype/rows.hpp"
+#include "datatype/rows_of.hpp"
 
 #include <gtest/gtest.h>
 
