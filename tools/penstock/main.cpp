@@ -53,6 +53,8 @@ void describe_command_line(CLI::App& app, Command& command) {
   penstock::bench::add_bench(app, command);
   penstock::tool::add_tune(app, command);
   penstock::tool::add_plot(app, command);
+  penstock::tool::add_completion(app, command);
+  penstock::tool::add_manual(app, command);
 }
 
 // The words that no option and no subcommand took, in the order in which they were typed.

@@ -37,9 +37,12 @@ void Command::apply_environment() const {
 }
 
 void add_run_options(CLI::App& app, Command& command) {
+  // It says which words there are; whether a list of them is right the library says, as for the
+  // variable.
   app.add_option("--transport", command.transport,
-                 "Transports that may be taken, as in PENSTOCK_TRANSPORT: peer, ofi, proxy")
-      ->type_name("NAME");
+                 "Transports that may be taken, as in PENSTOCK_TRANSPORT, with commas")
+      ->type_name("NAME")
+      ->check(CLI::Validator("{peer,ofi,proxy}"));
   add_thread_option(app, command, " (default: single; multiple for proxy)");
 }
 
