@@ -14,7 +14,11 @@ if(MPI_C_COMPILER AND NOT MPIEXEC_EXECUTABLE)
   endif()
 endif()
 # Only the C interface of MPI is used, in C++ too.
-find_package(MPI 3.1 REQUIRED COMPONENTS C)
+find_package(MPI 3.1 COMPONENTS C)
+if(NOT MPI_C_FOUND)
+  message(FATAL_ERROR "No MPI of version 3.1 or later was found: install one (Debian: libmpich-dev or libopenmpi-dev), or name "
+                      "its compiler wrapper with -DMPI_C_COMPILER=/opt/mpi/bin/mpicc")
+endif()
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
 find_package(Threads REQUIRED)

@@ -23,9 +23,26 @@ endif()
 
 # Release is -O3 for the machine's baseline: no -march, since the library is built on one machine and used on many, and the
 # hot path is made of loads, stores and memcpy, which picks its instructions at run time.
+# A project that has Penstock inside keeps its own build type; without one, Penstock alone is a release build.
 get_property(multi_config GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
 if(NOT multi_config AND NOT CMAKE_BUILD_TYPE)
-  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+  if(PROJECT_IS_TOP_LEVEL)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+  else()
+    set(CMAKE_BUILD_TYPE Release)
+  endif()
+endif()
+
+# Other compilers may well do, but a too old one fails in the middle of the build with a text that helps nobody.
+set(compiler_needed "")
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 12)
+  set(compiler_needed "GCC 12")
+elseif(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 16)
+  set(compiler_needed "Clang 16")
+endif()
+if(compiler_needed)
+  message(FATAL_ERROR "${CMAKE_CXX_COMPILER} is ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}, and Penstock's C++20 "
+                      "needs ${compiler_needed} or later: name another with -DCMAKE_CXX_COMPILER=g++-12")
 endif()
 
 set(CMAKE_CXX_STANDARD 20)

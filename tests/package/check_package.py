@@ -7,6 +7,7 @@ Usage: check_package.py BUILD_TREE WORK_FOLDER GENERATOR MPICC MPI_LIBRARY MPIEX
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -53,8 +54,8 @@ def build_with_cmake(source, folder, prefix, generator, *options):
 
 def build_with_pkg_config(compiler, source, package, program, prefix, libdir, *before):
     env = os.environ | {"PKG_CONFIG_PATH": str(prefix / libdir / "pkgconfig")}
-    flags = run("pkg-config", "--cflags", "--libs", package, env=env).split()
-    run(*compiler, HERE / source, *before, *flags, "-o", program)
+    flags = run("pkg-config", "--cflags", "--libs", package, env=env)
+    run(*compiler, HERE / source, *before, *shlex.split(flags), "-o", program)
 
 
 def refuses(source, folder, prefix, generator, text, *options):
@@ -76,7 +77,7 @@ def main():
     tree, work, generator, mpicc, mpi_library, mpiexec, version, libdir = sys.argv[1:]
     work = Path(work)
     shutil.rmtree(work, ignore_errors=True)
-    prefix = work / "prefix"
+    prefix = work / "a prefix"  # with a space
     run("cmake", "--install", tree, "--prefix", prefix)
 
     # With the package the order in which a project names the two does not matter: penstock depends on MPI, so that CMake

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What find_package answers when it is asked for parts and versions, and what each install component holds.
+
+Usage: check_components.py BUILD_TREE WORK_FOLDER GENERATOR MPICC VERSION LIBDIR PARTS
+PARTS are those of cuda, hip and ofi that the tree was built with, with commas.
+"""
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+from check_package import HERE, run
+
+
+def answers(prefixes, work, generator, mpicc):
+    output = run("cmake", "-S", HERE / "components_consumer", "-B", work / "consumer", "-G", generator,
+                 f"-DMPI_C_COMPILER={mpicc}", f"-DCMAKE_PREFIX_PATH={';'.join(map(str, prefixes))}")
+    return dict(re.findall(r"^-- asked '(.*?)': (.*)$", output, re.M))
+
+
+def files(tree, component, prefix):
+    run("cmake", "--install", tree, "--prefix", prefix, "--component", component)
+    return {str(path.relative_to(prefix)) for path in prefix.rglob("*") if not path.is_dir()}
+
+
+def copy_as(version, other, prefix, copy, libdir):
+    """The same installation, which says that it is another version."""
+    shutil.copytree(prefix, copy, symlinks=True)
+    path = copy / libdir / "cmake/penstock/penstock-config-version.cmake"
+    path.write_text(path.read_text().replace(version, other))
+
+
+def expect(asked, answer, *words):
+    for word in words:
+        if word not in answer:
+            sys.exit(f"asked '{asked}', expected '{word}' in: {answer}")
+
+
+def check_parts(told, parts):
+    for part in ("cuda", "hip", "ofi"):
+        asked = f"0.1;COMPONENTS;{part}"
+        expect(asked, told[asked], *(["0.1."] if part in parts else ["without " + part, f"-DPENSTOCK_{part.upper()}=ON"]))
+
+
+def check_install_components(tree, work, libdir, version):
+    major = version.split(".")[0]
+    runtime = files(tree, "runtime", work / "runtime")
+    wanted = {f"{libdir}/lib{name}.so.{end}" for name in ("penstock", "penstock_halo") for end in (major, version)}
+    assert {name for name in runtime if not name.startswith("share/doc")} == wanted, runtime
+    development = files(tree, "development", work / "development")
+    for name in (f"{libdir}/libpenstock.so", f"{libdir}/pkgconfig/penstock.pc", "include/penstock/penstock.h",
+                 f"{libdir}/cmake/penstock/penstock-config.cmake"):
+        assert name in development, (name, development)
+    tools = files(tree, "tools", work / "tools")
+    assert "bin/penstock" in tools and "share/penstock/plot/penstock_plot/command.py" in tools, tools
+    doc = files(tree, "doc", work / "doc")
+    assert any(name.endswith("docs/semantics.md") for name in doc), doc
+    assert not runtime & development and not development & tools and not runtime & tools
+
+
+def main():
+    tree, work, generator, mpicc, version, libdir, parts = sys.argv[1:]
+    work = Path(work)
+    shutil.rmtree(work, ignore_errors=True)
+    first, second = work / "of the release", work / "of another version"
+    run("cmake", "--install", tree, "--prefix", first)
+    major, minor, patch = version.split(".")
+    other = f"{major}.{int(minor) + 1}.0"
+    copy_as(version, other, first, second, libdir)
+
+    told = answers([second, first], work, generator, mpicc)
+    # The version that is asked for is taken wherever it stands in the path; one that nobody has is refused.
+    for asked, where in (("0.1;COMPONENTS;host;halo", first), ("0.2", second),
+                         ("0.1;COMPONENTS;host;OPTIONAL_COMPONENTS;cuda", first)):
+        expect(asked, told[asked], str(where))
+    expect("0.3", told["0.3"], "none of", version, other)
+    expect("hydraulics", told["0.1;COMPONENTS;hydraulics"], "no component hydraulics", "host, halo, cuda, hip and ofi")
+    check_parts(told, parts.split(","))
+    check_install_components(tree, work, libdir, version)
+
+
+if __name__ == "__main__":
+    main()
