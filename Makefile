@@ -4,7 +4,7 @@
 .NOTPARALLEL:
 SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
-.PHONY: help setup setup-tools setup-gpu demo demo-multihost test test-multihost test-long test-all gpu bench format tidy clean
+.PHONY: help setup setup-tools setup-gpu setup-packages demo demo-multihost test test-multihost test-long test-all gpu packages bench format tidy clean
 
 comma := ,
 MPIS := mpich openmpi
@@ -32,6 +32,9 @@ setup-tools:
 
 setup-gpu:
 	@tools/setup --gpu
+
+setup-packages:
+	@tools/setup --packages
 
 demo: setup ## Conway's Life over streams: verified, timed, drawn (build/demo)
 	@apps/life/demo.sh $(addprefix build/,$(RELEASE))
@@ -74,6 +77,9 @@ test-all: setup setup-gpu ## test, gpu, every tree, no eager messages, and the l
 	@mapfile -t suites <build/gpu-suites; tools/run_tests.py $(RELEASE) "$${suites[@]}" \
 	  $(foreach tree,$(RELEASE),"$(tree)$(comma)PENSTOCK_EAGER_MAX=0$(comma)-L mpi") $(FLAG3) no-ofi-mpich $(SANITIZED) \
 	  $(foreach tree,$(RELEASE),"$(tree)$(comma)-C Long -L long")
+
+packages: setup setup-packages ## .deb packages for both MPIs, tried in a fresh Debian
+	@for mpi in $(MPIS); do tools/package $$mpi || exit 1; done
 
 bench: setup ## latency, bandwidth, message rate and halo beside plain MPI, on both MPIs
 	@for tree in $(RELEASE); do tools/build $$tree penstock_command || exit 1; done
