@@ -4,7 +4,7 @@
 .NOTPARALLEL:
 SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
-.PHONY: help setup setup-tools setup-gpu setup-packages demo demo-multihost test test-multihost test-long test-all gpu packages bench format tidy clean
+.PHONY: help setup setup-tools setup-gpu setup-packages setup-docs demo demo-multihost test test-multihost test-long test-all gpu packages docs bench format tidy clean
 
 comma := ,
 MPIS := mpich openmpi
@@ -35,6 +35,9 @@ setup-gpu:
 
 setup-packages:
 	@tools/setup --packages
+
+setup-docs:
+	@tools/setup --docs
 
 demo: setup ## Conway's Life over streams: verified, timed, drawn (build/demo)
 	@apps/life/demo.sh $(addprefix build/,$(RELEASE))
@@ -71,7 +74,7 @@ gpu: setup setup-gpu ## CUDA and HIP code: compiled, and run where that needs no
 	@tools/build_gpu
 	@mapfile -t suites <build/gpu-suites; [[ $${#suites[@]} == 0 ]] || tools/run_tests.py "$${suites[@]}"
 
-test-all: setup setup-gpu ## test, gpu, every tree, no eager messages, and the long forms
+test-all: setup setup-gpu docs packages ## docs, packages, test, gpu, every tree, no eager messages, and the long forms
 	@for tree in $(TREES); do tools/build $$tree || exit 1; done
 	@tools/build_gpu
 	@mapfile -t suites <build/gpu-suites; tools/run_tests.py $(RELEASE) "$${suites[@]}" \
@@ -80,6 +83,9 @@ test-all: setup setup-gpu ## test, gpu, every tree, no eager messages, and the l
 
 packages: setup setup-packages ## .deb packages for both MPIs, tried in a fresh Debian
 	@for mpi in $(MPIS); do tools/package $$mpi || exit 1; done
+
+docs: setup-docs ## the documentation as a site (build/docs/html), all links checked
+	@tools/docs
 
 bench: setup ## latency, bandwidth, message rate and halo beside plain MPI, on both MPIs
 	@for tree in $(RELEASE); do tools/build $$tree penstock_command || exit 1; done

@@ -23,7 +23,8 @@ if(TARGET penstock_command)
 endif()
 
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT doc)
-install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT doc FILES_MATCHING PATTERN "*.md" PATTERN "*.png")
+install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT doc
+  FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN site EXCLUDE)
 
 install(EXPORT penstock-targets NAMESPACE penstock:: DESTINATION "${package_dir}" COMPONENT development)
 # Whole paths of this MPI's compiler wrappers; that for C++ is for projects in C++ alone.
