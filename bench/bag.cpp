@@ -69,9 +69,12 @@ class BagBench {
       sides.push_back(std::move(side));
     }
     const ThreadTimes before = thread_times();
-    for (int round = 0; round < options_.rounds; ++round)
+    tool::Progress progress(session_.is_root(), options_.rounds);
+    for (int round = 0; round < options_.rounds; ++round) {
       for (std::size_t i = 0; i < sides.size(); ++i)
         all[i].us.push_back(us_of_message(*sides[i], traffic, all[i].messages));
+      progress.advance(word_of(traffic.shape));
+    }
     add_passed(measured_, before);
     return all;
   }
@@ -155,8 +158,6 @@ int run_bag(const BagOptions& options, const tool::Session& session) {
         "bench bag needs at least 2 ranks: run it as mpiexec -n 4 penstock bench bag");
   if (session.is_root() && !options.as_json) print_header(options, session);
   BagBench bench(options, session);
-  tool::Progress progress(session.is_root(),
-                          static_cast<int>(options.parts.size() * options.sizes.size()));
   using Shape = BagTraffic::Shape;
   for (const auto shape : {Shape::latency, Shape::rate, Shape::pool})
     for (const std::size_t bytes : options.sizes) {
@@ -164,7 +165,6 @@ int run_bag(const BagOptions& options, const tool::Session& session) {
       const BagTraffic traffic{shape,          bytes,          options.slots,
                                session.rank(), session.size(), options.work_us};
       const std::vector<BagTimes> sides = bench.measure(traffic);
-      progress.advance(word_of(shape));
       if (!session.is_root()) continue;
       double bag_us = 0;
       for (const BagTimes& side : sides) {

@@ -99,12 +99,15 @@ class ChannelBench {
       sides.push_back(std::move(side));
     }
     const ThreadTimes before = thread_times();
-    for (int round = 0; round < options_.rounds; ++round)
+    tool::Progress progress(session_.is_root(), options_.rounds);
+    for (int round = 0; round < options_.rounds; ++round) {
       for (std::size_t i = 0; i < sides.size(); ++i) {
         const TripTimes times = sides[i]->run_round(all[i].trips, row.releases);
         all[i].half_us.push_back(slowest(times.half_us));
         all[i].release_us.push_back(slowest(times.release_us));
       }
+      progress.advance(row.part);
+    }
     add_passed(measured_, before);
     return all;
   }
@@ -202,10 +205,8 @@ int run_channel(const ChannelOptions& options, const tool::Session& session) {
   if (session.is_root() && !options.as_json) print_header(session);
   ChannelBench bench(options, session);
   const std::vector<ChannelRow> rows = rows_of(options);
-  tool::Progress progress(session.is_root(), static_cast<int>(rows.size()));
   for (const ChannelRow& row : rows) {
     const std::vector<Measured> sides = bench.measure(row);
-    progress.advance(row.part);
     if (session.is_root()) print_all(options, session, row, sides);
   }
   warn_of_run_delay(bench.measured(), session);

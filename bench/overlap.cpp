@@ -227,6 +227,7 @@ int run_overlap(const OverlapOptions& options, const tool::Session& session) {
       progress.advance(fmt::format("{} bytes", bytes));
     }
     add_passed(measured, before);
+    progress.clear();
     if (session.is_root())
       for (const SideTimes& each : times) print_row(options, session, bytes, each);
   }

@@ -127,9 +127,11 @@ class PairsBench {
     times.match_us = slowest(time_us([&] { pairs->match_all(); })) / per;
     require_right_bytes(*pairs);
     times.transport = pairs->transport();
+    tool::Progress progress(rank_ == 0, options_.rounds);
     for (int round = 0; round < options_.rounds; ++round) {
       times.one_us.push_back(time_one(*pairs));
       times.each_us.push_back(time_all(*pairs) / per);
+      progress.advance(fmt::format("{} pairs", count));
     }
     const Resident after = resident();
     times.memory.own = slowest(after.own - before.own) / per;
@@ -230,12 +232,10 @@ int run_pairs(const PairsOptions& options, const tool::Session& session) {
         " own bytes shared\n",
         options.bytes, session.mpi_name());
   PairsBench bench(options, session);
-  tool::Progress progress(session.is_root(), static_cast<int>(options.pairs.size()));
   ThreadTimes measured;
   const ThreadTimes before = thread_times();
   for (const std::size_t pairs : options.pairs) {
     const PairTimes times = bench.measure(pairs);
-    progress.advance(fmt::format("{} pairs", pairs));
     if (session.is_root()) print_row(options, session, times);
   }
   add_passed(measured, before);

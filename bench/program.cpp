@@ -12,6 +12,7 @@
 #include "device.hpp"
 #include "rounds.hpp"
 #include "run_delay.hpp"
+#include "support/progress.hpp"
 #include "window_cost.hpp"
 
 namespace penstock::bench {
@@ -133,13 +134,16 @@ class Program {
   void run_rounds(const Sides& sides, Measurement& measured) {
     const ThreadTimes before = thread_times();
     std::vector<std::vector<double>> caller_ns(sides.size());
-    for (int round = 0; round < options_.rounds; ++round)
+    tool::Progress progress(session_.is_root(), options_.rounds);
+    for (int round = 0; round < options_.rounds; ++round) {
       for (std::size_t i = 0; i < sides.size(); ++i) {
         const TripTime trip = sides[i]->run_round(measured.trips);
         const double us = takes_slowest(options_, session_) ? slowest(trip.us) : trip.us;
         measured.figures[i].samples.push_back(shown(us, measured.row));
         caller_ns[i].push_back(trip.call_us * 1000 / requests_of(measured.row));
       }
+      progress.advance(fmt::format("{} bytes", measured.row.bytes));
+    }
     add_passed(measured_, before);
     const bool counts_requests = options_.kind == Kind::message_rate || options_.kind == Kind::halo;
     for (std::size_t i = 0; i < sides.size(); ++i)

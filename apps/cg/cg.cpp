@@ -82,7 +82,7 @@ class Program {
         histories_(options.chosen.size()) {}
 
   void run() {
-    solvers_.run(options_.rounds, [&](int round, std::size_t number) {
+    solvers_.run(options_.rounds, session_.is_root(), [&](int round, std::size_t number) {
       const History history = solvers_[number].system().history();
       if (round == 0) histories_[number] = history;
       repeats_ = is_everywhere(history) && history == histories_[number] && repeats_;

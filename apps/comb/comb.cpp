@@ -19,6 +19,7 @@
 #include "common/table.hpp"
 #include "support/agreement.hpp"
 #include "support/clock.hpp"
+#include "support/progress.hpp"
 
 namespace penstock::comb {
 namespace {
@@ -59,12 +60,15 @@ class Program {
   // is not timed. False where a value was wrong.
   bool run() {
     bool right = true;
+    tool::Progress progress(session_.is_root(),
+                            (options_.rounds + 1) * static_cast<int>(variants_.size()));
     for (int round = 0; round <= options_.rounds; ++round)
       for (Variant& variant : variants_) {
         if (round == 1) variant.exchange->phases().reset();
         const apps::OverRanks us = time(*variant.exchange);
         if (round > 0) variant.samples.add(us);
         right = is_right(variant.how.name()) && right;
+        progress.advance(variant.how.name());
       }
     for (Variant& variant : variants_)
       for (const double us : variant.exchange->phases().us())

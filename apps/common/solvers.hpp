@@ -15,6 +15,7 @@
 #include "common/samples.hpp"
 #include "common/table.hpp"
 #include "support/clock.hpp"
+#include "support/progress.hpp"
 
 namespace penstock::apps {
 
@@ -62,13 +63,16 @@ class Solvers {
   const Solver& operator[](std::size_t number) const noexcept { return *solvers_[number]; }
 
   // The variants take turns within a round, so that a slow moment of the machine hits them alike.
-  // iterations(round, number) is called behind each solution, and says how many it has needed.
+  // iterations(round, number) is called behind each solution, and says how many it has needed. The
+  // rank that is `shown` draws how far they are.
   template <class Iterations>
-  void run(int rounds, Iterations iterations) {
+  void run(int rounds, bool shown, Iterations iterations) {
+    tool::Progress progress(shown, rounds * static_cast<int>(solvers_.size()));
     for (int round = 0; round < rounds; ++round) {
       for (std::size_t i = 0; i < solvers_.size(); ++i) {
         const double us = solvers_[i]->solve();
         samples_[i].add(over_ranks(us / static_cast<double>(iterations(round, i))));
+        progress.advance(solvers_[i]->name());
       }
     }
   }

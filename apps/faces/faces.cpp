@@ -16,6 +16,7 @@
 #include "faces/verification.hpp"
 #include "support/agreement.hpp"
 #include "support/clock.hpp"
+#include "support/progress.hpp"
 
 namespace penstock::faces {
 namespace {
@@ -49,8 +50,9 @@ class Program {
   // False where a result was wrong.
   bool run() {
     bool right = true;
+    tool::Progress progress(session_.is_root(), options_.outer * (options_.middle + 1));
     for (int outer = 0; outer < options_.outer; ++outer)
-      right = run_once(outer + 1 == options_.outer) && right;
+      right = run_once(outer + 1 == options_.outer, progress) && right;
     return right;
   }
 
@@ -72,7 +74,7 @@ class Program {
  private:
   // The outer loop: buffers and requests are made, used and freed. The variants take turns in the
   // middle loop, so that a slow moment of the machine hits them alike.
-  bool run_once(bool is_last) {
+  bool run_once(bool is_last, tool::Progress& progress) {
     Share share(grid_, *kernels_, !options_.communication_only);
     std::vector<std::unique_ptr<apps::Exchange>> variants;
     for (const apps::Comm comm : options_.chosen) variants.push_back(make_variant(comm, share));
@@ -87,6 +89,7 @@ class Program {
                      !options_.communication_only, apps::name_of(options_.chosen[i]), session_) &&
               right;
       }
+      progress.advance("shares");
     }
     for (std::size_t i = 0; i < variants.size(); ++i) transports_[i] = variants[i]->transport();
     return right;

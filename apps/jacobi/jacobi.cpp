@@ -33,7 +33,7 @@ class Program {
         solvers_(options.chosen, options, options.problem, grid_) {}
 
   void run() {
-    solvers_.run(options_.rounds, [&](int, std::size_t number) {
+    solvers_.run(options_.rounds, session_.is_root(), [&](int, std::size_t number) {
       progress_ = solvers_[number].field().progress();
       return progress_.iterations;
     });

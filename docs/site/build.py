@@ -18,7 +18,8 @@ def main():
     site = pages.write_site(root, out / "source")
     numbers = re.findall(r"^#define PST_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)$", (root / "include/penstock/penstock.h").read_text(), re.M)
     shutil.rmtree(out / "html", ignore_errors=True)
-    sphinx = [sys.executable, "-m", "sphinx", "-b", "html", "-W", "--keep-going", "-q", "-d", out / "doctrees", "-E", out / "source",
+    quiet = [] if sys.stdout.isatty() else ["-q"]
+    sphinx = [sys.executable, "-m", "sphinx", "-b", "html", "-W", "--keep-going", *quiet, "-d", out / "doctrees", "-E", out / "source",
               out / "html"]
     if subprocess.run(sphinx, env=os.environ | {"PENSTOCK_VERSION": ".".join(numbers)}).returncode != 0:
         sys.exit("docs: Sphinx has complained, see above")

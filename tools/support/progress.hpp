@@ -5,8 +5,9 @@
 
 namespace penstock::tool {
 
-// A bar on standard error, drawn only where that is a terminal and only by the rank that is asked
-// to.
+// A bar on the terminal that shows standard error, where there is one, drawn only by the rank that
+// is asked to. A launcher shows lines of results a little later than they are printed: behind one
+// its terminal is left alone for a moment.
 class Progress {
  public:
   Progress(bool shown, int total);
@@ -16,11 +17,15 @@ class Progress {
 
   // One more part is done; `next` says what runs now.
   void advance(const std::string& next);
+  // Makes room for a line of results; a later advance() draws it again.
+  void clear();
 
  private:
-  void draw(const std::string& text) const;
+  void draw(const std::string& text);
+  bool may_draw();
 
-  bool shown_;
+  int terminal_;          // -1 where nothing is drawn
+  double not_before_us_;  // when it may be drawn next
   int total_;
   int done_ = 0;
 };
