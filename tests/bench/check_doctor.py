@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""check_doctor.py MPIEXEC COMMAND [PROGRAM]: `penstock doctor` names what is wrong in each of these set-ups, with its cure, and finds
-nothing there when it is mended. PROGRAM is one whose MPI stands before libpenstock; without it, nothing is preloaded either."""
+"""check_doctor.py MPIEXEC COMMAND [PROGRAM OTHER_VERSION]: `penstock doctor` names what is wrong in each of these set-ups, with its cure, and finds
+nothing there when it is mended. PROGRAM is one whose MPI stands before libpenstock; OTHER_VERSION, preloaded,
+says that the library is of another version. Without them nothing is preloaded."""
 import json
 import os
 import re
 import resource
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
 
 MPIEXEC, COMMAND = sys.argv[1:3]
-PROGRAM = sys.argv[3] if len(sys.argv) > 3 else None
+PROGRAM, OTHER_VERSION = sys.argv[3:5] if len(sys.argv) > 4 else (None, None)
 PLAIN = {name: value for name, value in os.environ.items() if not name.startswith("PENSTOCK_") and name != "LD_PRELOAD"}
 TUNED = {"entries": [{"collective": "alltoall", "memory": "host", "ranks": 8, "nodes": 2, "ranks_a_node": 4, "up_to_bytes": 64,
                       "algorithm": "pairwise"}]}
@@ -192,6 +194,27 @@ def check_preloaded():
     require_named(doctor(LD_PRELOAD=other), "mpi.library", "fault", "was built for", "unset LD_PRELOAD")
 
 
+def check_installations(folder):
+    """The library of another version than the command; then a program that takes another copy of the library."""
+    if not PROGRAM:
+        return
+    found = doctor(LD_PRELOAD=OTHER_VERSION)
+    require_named(found, "library.version", "fault", "is penstock 0.99.7, and this command was compiled for", "unset LD_LIBRARY_PATH")
+    require_ok(doctor(), "library.version")
+    own = re.search(r"ready: (/.*)", doctor()["library"][0]["found"])[1]
+    os.mkdir(f"{folder}/copy")
+    copy = shutil.copy(own, f"{folder}/copy/libpenstock.so.0")
+    # What ldd tells of a program is what its caller's variables make of it: a program that brings its own.
+    script = f"{folder}/bin/ldd"
+    os.mkdir(f"{folder}/bin")
+    with open(script, "w", encoding="utf-8") as file:
+        file.write(f'#!/bin/bash\nLD_LIBRARY_PATH={folder}/copy exec /usr/bin/ldd "$@"\n')
+    os.chmod(script, 0o755)
+    found = doctor("--program", COMMAND, PATH=f"{folder}/bin:{os.environ['PATH']}")
+    require_named(found, "recording.program", "note", f"takes {copy}, and this command {own}", "run the penstock command of that installation")
+    require_ok(doctor("--program", COMMAND), "recording.program")
+
+
 def check_wrong_use():
     for words, text in ((["--jason"], "not understood: --jason"), (["--thread", "many"], "many not in {")):
         done = run([COMMAND, "doctor", *words])
@@ -204,4 +227,6 @@ with tempfile.TemporaryDirectory() as temporary:
 check_ranks()
 check_shared_memory()
 check_preloaded()
+with tempfile.TemporaryDirectory() as temporary:
+    check_installations(temporary)
 check_wrong_use()

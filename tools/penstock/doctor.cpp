@@ -98,6 +98,7 @@ Findings examine(const Examination& examination, const Session& session) {
   examine_mpi_library(findings, known.environment);
   examine_mpi(findings, known, session, examination.asked_level);
   examine_library(findings, known);
+  examine_version(findings, known);
   const bool ready = !known.description.is_null();
   const int ranks_on_host = ready ? known.description.value("ranks_on_host", 1) : session.size();
   if (ready) {

@@ -27,6 +27,7 @@ Findings what_keeps_mpi_from_beginning();
 // How many ranks the launcher has started, and the thread level.
 void examine_mpi(Findings& findings, const Known& known, const Session& session, int asked_level);
 void examine_library(Findings& findings, const Known& known);
+void examine_version(Findings& findings, const Known& known);
 void examine_transports(Findings& findings, const Known& known);
 void examine_network(Findings& findings, const Known& known);
 // Of this host, that see the same GPUs as this rank. Collective.

@@ -2,6 +2,7 @@
 // What the library knows: MPI, transports, networks, recording, settings, the tuning file.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <penstock/penstock.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -186,6 +187,26 @@ void examine_mpi(Findings& findings, const Known& known, const Session& session,
         "--enable-threads=multiple";
   }
   findings.push_back(finding);
+}
+
+// The loader may find the library of another installation than the command's own.
+void examine_version(Findings& findings, const Known& known) {
+  int major = 0, minor = 0, patch = 0;
+  PST_Get_version(&major, &minor, &patch);
+  const std::string loaded = fmt::format("{}.{}.{}", major, minor, patch);
+  const std::string compiled =
+      fmt::format("{}.{}.{}", PST_VERSION_MAJOR, PST_VERSION_MINOR, PST_VERSION_PATCH);
+  const std::string file = word(known.environment, "library");
+  if (major == PST_VERSION_MAJOR && minor == PST_VERSION_MINOR)
+    findings.push_back({Level::ok, "library.version", "penstock " + loaded, ""});
+  else
+    findings.push_back({Level::fault, "library.version",
+                        fmt::format("{} is penstock {}, and this command was compiled for {}", file,
+                                    loaded, compiled),
+                        fmt::format("unset LD_LIBRARY_PATH and LD_PRELOAD, or name the folder of "
+                                    "penstock {} first; programs are compiled with the headers "
+                                    "of the library that they find",
+                                    compiled)});
 }
 
 void examine_library(Findings& findings, const Known& known) {

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <filesystem>
 #include <sstream>
 #include <vector>
 
@@ -51,11 +52,24 @@ std::string run_ldd(const std::string& program) {
 struct Libraries {
   std::vector<std::string> mpi;  // in their order
   bool has_penstock = false, penstock_is_first = false;
+  std::string penstock;  // where it is
   std::string missing;
 };
 
 std::string base_name(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
+}
+
+// Of "name => /path (0x...)"; empty where there is none.
+std::string path_in(const std::string& line) {
+  const std::size_t begin = line.find("=> "), end = line.rfind(" (");
+  if (begin == std::string::npos || end == std::string::npos || end < begin + 3) return "";
+  return line.substr(begin + 3, end - begin - 3);
+}
+
+bool is_same_file(const std::string& one, const std::string& other) {
+  std::error_code failure;
+  return one.empty() || std::filesystem::equivalent(one, other, failure) || failure;
 }
 
 Libraries read_libraries(const std::string& text) {
@@ -68,6 +82,7 @@ Libraries read_libraries(const std::string& text) {
     if (line.find("not found") != std::string::npos) libraries.missing += " " + name;
     if (name.starts_with("libpenstock.so")) {
       libraries.has_penstock = true;
+      libraries.penstock = path_in(line);
       libraries.penstock_is_first = libraries.mpi.empty();
     } else if (name.starts_with("libmpi.so") || name.starts_with("libmpich.so")) {
       libraries.mpi.push_back(name);
@@ -102,6 +117,11 @@ Finding judge(const Libraries& libraries, const std::string& program,
   if (!libraries.penstock_is_first)
     return fault(fmt::format("{} stands before libpenstock: MPI calls are not recorded", ours),
                  "name libpenstock before the MPI library when linking, or " + preload);
+  const std::string library = environment.value("library", "");
+  if (!is_same_file(libraries.penstock, library))
+    return {Level::note, "recording.program",
+            fmt::format("{}: takes {}, and this command {}", program, libraries.penstock, library),
+            "run the penstock command of that installation, or link the program with this one"};
   return {Level::ok, "recording.program", program + ": libpenstock stands before " + ours, ""};
 }
 
