@@ -54,7 +54,11 @@ def check_install_components(tree, work, libdir, version):
                  f"{libdir}/cmake/penstock/penstock-config.cmake"):
         assert name in development, (name, development)
     tools = files(tree, "tools", work / "tools")
-    assert "bin/penstock" in tools and "share/penstock/plot/penstock_plot/command.py" in tools, tools
+    if (Path(tree) / "bin/penstock").exists():
+        for name in ("bin/penstock", "share/penstock/plot/penstock_plot/command.py", "share/bash-completion/completions/penstock",
+                     "share/zsh/site-functions/_penstock"):
+            assert name in tools, (name, tools)
+        assert any(name.startswith("share/man/man1/penstock-bench-latency.1") for name in tools), tools
     doc = files(tree, "doc", work / "doc")
     assert any(name.endswith("docs/semantics.md") for name in doc), doc
     assert not runtime & development and not development & tools and not runtime & tools
