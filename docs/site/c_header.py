@@ -2,6 +2,7 @@
 """Reads a C header of Penstock's as its authors write them: a comment stands before what it describes, without a blank line
 between; one comment may describe several declarations; a comment of its own is a text of the page; /* ---- Title ---- */
 begins a section."""
+
 import dataclasses
 import re
 import typing
@@ -45,7 +46,7 @@ def body_of(text, begin):
     for place in range(begin, len(text)):
         depth += {"{": 1, "}": -1}.get(text[place], 0)
         if depth == 0:
-            return text[begin + 1:place], place + 1
+            return text[begin + 1 : place], place + 1
     raise ValueError(f"no end of: {text[begin:begin + 60]}")
 
 
@@ -53,7 +54,13 @@ def macro(directive, text):
     match = re.match(r"#define (\w+(?:\([^)]*\))?)\s*(.*)", directive, re.DOTALL)
     if not match or match[1].startswith("PENSTOCK_"):
         return None
-    return Entry("macro", match[1].split("(")[0], match[1], text, [Entry("value", signature=on_one_line(match[2].replace("\\\n", "")))])
+    return Entry(
+        "macro",
+        match[1].split("(")[0],
+        match[1],
+        text,
+        [Entry("value", signature=on_one_line(match[2].replace("\\\n", "")))],
+    )
 
 
 def declared(header, match, text):
@@ -66,7 +73,9 @@ def declared(header, match, text):
         kind = "enum" if words.startswith("typedef enum") else "struct"
         parts = []
         for part in (ENUMERATOR if kind == "enum" else MEMBER).finditer(body):
-            signature = part["name"] + " = " + part["value"] if kind == "enum" else part["type"].strip() + " " + part["name"]
+            signature = (
+                part["name"] + " = " + part["value"] if kind == "enum" else part["type"].strip() + " " + part["name"]
+            )
             parts.append(Entry("part", part["name"], signature, on_one_line(part["text"] or "")))
         return Entry(kind, name, name, text, parts), end + 1
     if header[place] == "{":
@@ -83,7 +92,7 @@ def declared(header, match, text):
 def read(header) -> typing.List[Entry]:
     entries, place, text, last_end = [], 0, None, 0
     while match := TOKEN.search(header, place):
-        apart = "\n\n" in header[last_end:match.start()]
+        apart = "\n\n" in header[last_end : match.start()]
         place = match.end()
         if apart and text:
             entries.append(Entry("text", text=text))

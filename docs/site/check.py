@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Looks at the built site: each link inside leads to a page and a place on it, and each name has its entry."""
+
 import html.parser
 import urllib.parse
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sphinx's settings for `make docs`. The pages are those that pages.py has written."""
+
 import os
 
 project = "Penstock"

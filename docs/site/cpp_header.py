@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads a C++ header of Penstock's: what stands at its left margin, apart by blank lines, each with the comment before it.
 Functions lose their bodies and classes their private parts; namespaces `detail` are left out."""
+
 import dataclasses
 import re
 
@@ -57,7 +58,8 @@ def without_bodies(code):
     """Each function ends where its body or the list of its constructor begins."""
     result, place = "", 0
     while match := re.search(
-        r"\)(?: const| noexcept| override)*(?:\s*requires [^{;]+?)?(?P<list>\s+: (?=\w))?(?P<end>(?(list)|\s*\{))", code[place:]
+        r"\)(?: const| noexcept| override)*(?:\s*requires [^{;]+?)?(?P<list>\s+: (?=\w))?(?P<end>(?(list)|\s*\{))",
+        code[place:],
     ):
         begin = place + match.start("list" if match["list"] else "end")
         if match["list"]:
@@ -108,7 +110,7 @@ def read(header):
         if lines[0].startswith(("#", "}")) or is_inner(namespaces):
             continue
         comment = [line for line in lines if line.startswith("//")]
-        code = "\n".join(lines[len(comment):])
+        code = "\n".join(lines[len(comment) :])
         if title := TITLE.match(lines[0]):
             entries.append(Entry("title", title[1]))
         elif not code:

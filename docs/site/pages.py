@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the pages of the site, for Sphinx: the documents as they are, with links to files of the sources turned into links
 to pages of these, settings as entries, and a reference page of each public header."""
+
 import os
 import posixpath
 import re
@@ -11,18 +12,62 @@ import c_header
 import cpp_header
 
 PARTS = {
-    "Start": ["docs/building", "docs/porting", "docs/doctor", "docs/errors", "docs/settings", "docs/tuning", "docs/trace"],
+    "Start": [
+        "docs/building",
+        "docs/porting",
+        "docs/doctor",
+        "docs/errors",
+        "docs/settings",
+        "docs/tuning",
+        "docs/trace",
+    ],
     "Use": ["docs/semantics", "docs/queue", "docs/channel", "docs/bag", "docs/rma", "docs/collectives", "docs/overlap"],
-    "C": ["include/penstock/" + name for name in ("penstock.h", "channel.h", "bag.h", "mpix.h", "mpix_hpe.h", "mpix_window.h")],
-    "C++": ["include/penstock/" + name for name in ("penstock.hpp", "collectives.hpp", "channel.hpp", "bag.hpp", "window.hpp",
-                                                    "cuda.hpp", "halo.hpp", "halo_kinds.hpp")],
-    "Measurements": ["docs/performance", "docs/bench", "docs/results/benchmarks", "docs/results/host", "docs/results/cuda",
-                     "docs/results/collectives", "docs/results/datatypes", "docs/results/windows", "docs/results/enqueued",
-                     "docs/results/applications", "docs/results/cg", "docs/results/network", "docs/results/foreign-tests"],
+    "C": [
+        "include/penstock/" + name
+        for name in ("penstock.h", "channel.h", "bag.h", "mpix.h", "mpix_hpe.h", "mpix_window.h")
+    ],
+    "C++": [
+        "include/penstock/" + name
+        for name in (
+            "penstock.hpp",
+            "collectives.hpp",
+            "channel.hpp",
+            "bag.hpp",
+            "window.hpp",
+            "cuda.hpp",
+            "halo.hpp",
+            "halo_kinds.hpp",
+        )
+    ],
+    "Measurements": [
+        "docs/performance",
+        "docs/bench",
+        "docs/results/benchmarks",
+        "docs/results/host",
+        "docs/results/cuda",
+        "docs/results/collectives",
+        "docs/results/datatypes",
+        "docs/results/windows",
+        "docs/results/enqueued",
+        "docs/results/applications",
+        "docs/results/cg",
+        "docs/results/network",
+        "docs/results/foreign-tests",
+    ],
     "Applications": ["docs/life", "docs/faces", "docs/jacobi", "docs/cg", "docs/comb"],
-    "Design": ["docs/design/overview", "docs/protocol", "docs/design/matching", "docs/design/requests", "docs/design/transports",
-               "docs/design/gpu", "docs/design/ofi", "docs/design/collectives", "docs/design/overlap", "docs/design/halo",
-               "docs/design/decisions"],
+    "Design": [
+        "docs/design/overview",
+        "docs/protocol",
+        "docs/design/matching",
+        "docs/design/requests",
+        "docs/design/transports",
+        "docs/design/gpu",
+        "docs/design/ofi",
+        "docs/design/collectives",
+        "docs/design/overlap",
+        "docs/design/halo",
+        "docs/design/decisions",
+    ],
     "Project": ["docs/glossary", "docs/first_change", "CONTRIBUTING", "CHANGELOG", "LICENSE"],
 }
 FENCE = re.compile(r"^( *)(```+|:::+)")
@@ -35,9 +80,13 @@ ROLES = {"function": "c:func", "macro": "c:macro", "type": "c:type", "struct": "
 class Site:
     def __init__(self, root, out):
         self.root, self.out = root, out
-        headers = sorted((root / "include/penstock").glob("*.h"), key=lambda path: (path.name != "penstock.h", path.name))
+        headers = sorted(
+            (root / "include/penstock").glob("*.h"), key=lambda path: (path.name != "penstock.h", path.name)
+        )
         self.c_headers = {path.name: c_header.share_texts(c_header.read(path.read_text())) for path in headers}
-        self.cpp_headers = {path.name: cpp_header.read(path.read_text()) for path in (root / "include/penstock").glob("*.hpp")}
+        self.cpp_headers = {
+            path.name: cpp_header.read(path.read_text()) for path in (root / "include/penstock").glob("*.hpp")
+        }
         self.roles = {}
         for entry in (entry for entries in self.c_headers.values() for entry in entries):
             if entry.kind in ROLES and entry.name.startswith("PST_"):
@@ -102,11 +151,18 @@ class Site:
 
     def linked(self, page, text):
         pieces = re.split(r"(^```.*?^```$)", text, flags=re.MULTILINE | re.DOTALL)
-        return "".join(piece if piece.startswith("```") else
-                       LINK.sub(lambda match: f"{match[1]}({self.link(page, match[2])})", piece) for piece in pieces)
+        return "".join(
+            (
+                piece
+                if piece.startswith("```")
+                else LINK.sub(lambda match: f"{match[1]}({self.link(page, match[2])})", piece)
+            )
+            for piece in pieces
+        )
 
     def settings_page(self, text):
         """Rows of tables become entries, which are found by name and can be read on a narrow screen."""
+
         def entry(match):
             name = match[1] or match[2]
             values, default, meaning = (cell.strip() for cell in match[3].replace("\\|", "\0").split(" | ", 2))
@@ -119,9 +175,15 @@ class Site:
     def index(self):
         text = self.document("README.md")
         for part, pages in PARTS.items():
-            text += f"\n```{{toctree}}\n:hidden:\n:caption: {part}\n\n" + "\n".join(f"/{page}" for page in pages) + "\n```\n"
+            text += (
+                f"\n```{{toctree}}\n:hidden:\n:caption: {part}\n\n"
+                + "\n".join(f"/{page}" for page in pages)
+                + "\n```\n"
+            )
         examples = sorted(path for path in self.sources if path.startswith("examples/"))
-        text += "\n```{toctree}\n:hidden:\n:caption: Examples\n\n" + "\n".join(f"/{path}" for path in examples) + "\n```\n"
+        text += (
+            "\n```{toctree}\n:hidden:\n:caption: Examples\n\n" + "\n".join(f"/{path}" for path in examples) + "\n```\n"
+        )
         return text
 
     def source_page(self, path):
@@ -155,8 +217,11 @@ class Site:
             if piece.startswith("`"):
                 continue
             piece = re.sub(r"([*<\[\]])", r"\\\1", piece)
-            pieces[place] = re.sub(r"\b(PST_\w+)(?:\(\))?", lambda match: f"{{{self.roles[match[1]]}}}`{match[1]}`"
-                                   if match[1] in self.roles else match[0], piece)
+            pieces[place] = re.sub(
+                r"\b(PST_\w+)(?:\(\))?",
+                lambda match: f"{{{self.roles[match[1]]}}}`{match[1]}`" if match[1] in self.roles else match[0],
+                piece,
+            )
         return "".join(pieces)
 
     def directive(self, kind, entry, inner=""):
@@ -189,10 +254,18 @@ class Site:
                     rows.append("")
                     pieces.append(self.prose(entry.text) + "\n")
                 value = entry.parts[0].signature
-                shown = self.inline(value) if value in self.roles else f"`{value}`" if len(value) < 40 else "by its number of arguments"
+                shown = (
+                    self.inline(value)
+                    if value in self.roles
+                    else f"`{value}`" if len(value) < 40 else "by its number of arguments"
+                )
                 pieces.append(f"| name | stands for |\n|---|---|\n| `{entry.signature}` | {shown} |\n")
                 continue
-            text = entry.text.removeprefix("SPDX-License-Identifier: Apache-2.0").strip("\n") if entry.kind == "text" else None
+            text = (
+                entry.text.removeprefix("SPDX-License-Identifier: Apache-2.0").strip("\n")
+                if entry.kind == "text"
+                else None
+            )
             if entry.kind == "text":
                 entry.text = text
             pieces.append(self.c_entry(entry))
@@ -210,13 +283,17 @@ class Site:
                 pieces.append(self.prose(entry.text) + "\n")
             else:
                 short = entry.name.split("::", 1)[-1]
-                pieces.append(f"```{{index}} single: {entry.name}\n```\n\n{level} {short}\n\n{self.prose(entry.text)}\n\n"
-                              f"```cpp\n{entry.code}\n```\n")
+                pieces.append(
+                    f"```{{index}} single: {entry.name}\n```\n\n{level} {short}\n\n{self.prose(entry.text)}\n\n"
+                    f"```cpp\n{entry.code}\n```\n"
+                )
         return "\n".join(pieces)
 
 
 def documents(root):
-    return ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"] + sorted(str(path.relative_to(root)) for path in root.glob("docs/**/*.md"))
+    return ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"] + sorted(
+        str(path.relative_to(root)) for path in root.glob("docs/**/*.md")
+    )
 
 
 def write_site(root, out):

@@ -62,5 +62,14 @@ class Penstock(CMakePackage, CudaPackage, ROCmPackage):
         if self.spec.satisfies("~tools"):
             raise SkipTest("the command is not built: +tools")
         which(join_path(self.spec["mpi"].prefix.bin, "mpiexec"))(
-            "-n", "2", join_path(self.prefix.bin, "penstock"), "bench", "latency", "--check", "--sizes", "8", "--rounds", "1"
+            "-n",
+            "2",
+            join_path(self.prefix.bin, "penstock"),
+            "bench",
+            "latency",
+            "--check",
+            "--sizes",
+            "8",
+            "--rounds",
+            "1",
         )

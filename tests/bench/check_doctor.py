@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""check_doctor.py MPIEXEC COMMAND [PROGRAM OTHER_VERSION]: `penstock doctor` names what is wrong in each of these set-ups, with its cure, and finds
-nothing there when it is mended. PROGRAM is one whose MPI stands before libpenstock; OTHER_VERSION, preloaded,
+"""check_doctor.py MPIEXEC COMMAND [PROGRAM OTHER_VERSION]: `penstock doctor` names what is wrong in each of these set-ups,
+with its cure, and finds nothing there when it is mended. PROGRAM is one whose MPI stands before libpenstock; OTHER_VERSION, preloaded,
 says that the library is of another version. Without them nothing is preloaded."""
 import json
 import os
@@ -211,7 +211,8 @@ def check_installations(folder):
         file.write(f'#!/bin/bash\nLD_LIBRARY_PATH={folder}/copy exec /usr/bin/ldd "$@"\n')
     os.chmod(script, 0o755)
     found = doctor("--program", COMMAND, PATH=f"{folder}/bin:{os.environ['PATH']}")
-    require_named(found, "recording.program", "note", f"takes {copy}, and this command {own}", "run the penstock command of that installation")
+    require_named(found, "recording.program", "note", f"takes {copy}, and this command {own}",
+                  "run the penstock command of that installation")
     require_ok(doctor("--program", COMMAND), "recording.program")
 
 

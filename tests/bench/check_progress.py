@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """check_progress.py MPIEXEC COMMAND: what may take long shows on a terminal how far it is, alone and under a launcher, and
 writes nothing of it elsewhere."""
+
 import os
 import pty
 import re
@@ -24,7 +25,9 @@ SMALL = {
 
 
 def run(line, folder, errors):
-    done = subprocess.run(line, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True, errors="replace")
+    done = subprocess.run(
+        line, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True, errors="replace"
+    )
     assert done.returncode == 0 or "doctor" in line, f"{line} ends with {done.returncode}: {done.stdout}{done.stderr}"
     return done
 

@@ -31,7 +31,7 @@ def completions(script, lines):
         words = [word for word in re.split(r"(=)|\s", line) if word is not None]
         words = [word for word in words[:-1] if word] + words[-1:]
         quoted = " ".join(f"'{word}'" for word in words)
-        text += f"COMP_WORDS=({quoted}) COMP_CWORD={len(words) - 1}; _penstock; echo \"${{COMPREPLY[*]}}\"\n"
+        text += f'COMP_WORDS=({quoted}) COMP_CWORD={len(words) - 1}; _penstock; echo "${{COMPREPLY[*]}}"\n'
     answers = output_of("bash", "--norc", "-c", text).splitlines()
     return dict(zip(lines, (set(answer.split()) for answer in answers)))
 
@@ -79,12 +79,21 @@ def check_completion(folder):
     }
     got = completions(script, expected)
     assert got == expected, "\n".join(f"{line}: {got[line]}" for line in expected if got[line] != expected[line])
-    at_prompt(["bash", "--norc", "-i"], f". {script}", "penstock bench message\t--tra\tpro\t", "message-rate --transport proxy")
+    at_prompt(
+        ["bash", "--norc", "-i"],
+        f". {script}",
+        "penstock bench message\t--tra\tpro\t",
+        "message-rate --transport proxy",
+    )
     if shutil.which("zsh"):
         zsh = folder / "_penstock"
         zsh.write_text(output_of(COMMAND, "completion", "zsh"))
-        at_prompt(["zsh", "-f", "-i"], f"autoload -U compinit; compinit -D; . {zsh}",
-                  "penstock bench message\t--tra\tpro\t", "message-rate --transport proxy")
+        at_prompt(
+            ["zsh", "-f", "-i"],
+            f"autoload -U compinit; compinit -D; . {zsh}",
+            "penstock bench message\t--tra\tpro\t",
+            "message-rate --transport proxy",
+        )
 
 
 def subcommands(*words):
@@ -107,8 +116,11 @@ def check_pages(folder):
         for option in re.findall(r"^  (?:-\w,)?(--?[a-z-]+)", text, re.M):
             assert f"\\fB{option}\\fR" in plain, f"{name}(1) does not tell of {option}"
     if shutil.which("groff"):
-        done = subprocess.run(["groff", "-man", "-ww", "-Wbreak", "-Tutf8", "-z", *sorted(map(str, pages.iterdir()))],
-                              capture_output=True, text=True)
+        done = subprocess.run(
+            ["groff", "-man", "-ww", "-Wbreak", "-Tutf8", "-z", *sorted(map(str, pages.iterdir()))],
+            capture_output=True,
+            text=True,
+        )
         assert not done.stderr, done.stderr
 
 

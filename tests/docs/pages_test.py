@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """pages_test.py ROOT: every PST_ name of the public headers and every setting has an entry in the pages of the site, every
-document is in a part of it, links of documents lead to files; then that what is missing is found, and how headers are read."""
+document is in a part of it, links of documents lead to files; then that what is missing is found, and how headers are read.
+"""
+
 import sys
 import tempfile
 from pathlib import Path
@@ -33,17 +35,24 @@ with tempfile.TemporaryDirectory() as work:
     for setting in site.settings:
         assert f"```{{envvar}} {setting}\n" in texts["docs/settings.md"], setting
     assert "| variable |" not in texts["docs/settings.md"]
-    assert "include/penstock/penstock.h.md" in texts["index.md"] and not any("README.md)" in text for text in texts.values())
+    assert "include/penstock/penstock.h.md" in texts["index.md"] and not any(
+        "README.md)" in text for text in texts.values()
+    )
 
     # The looks at the built site.
     built = Path(work) / "html"
     built.mkdir()
-    (built / "a.html").write_text('<p id="c.PST_Error.PST_ONE"></p><a href="b.html#here"></a><a href="b.html#there"></a>'
-                                  '<a href="c.html"></a><a href="https://example.org/x"></a>')
+    (built / "a.html").write_text(
+        '<p id="c.PST_Error.PST_ONE"></p><a href="b.html#here"></a><a href="b.html#there"></a>'
+        '<a href="c.html"></a><a href="https://example.org/x"></a>'
+    )
     (built / "b.html").write_text('<p id="here"></p><dt id="envvar-PENSTOCK_ONE"></dt>')
     assert list(check.complaints(built, {"PST_ONE", "PST_TWO"}, {"PENSTOCK_ONE", "PENSTOCK_TWO"})) == [
-        "a.html: b.html#there has no such place on its page", "a.html: c.html leads nowhere",
-        "PST_TWO has no entry", "PENSTOCK_TWO has no entry"]
+        "a.html: b.html#there has no such place on its page",
+        "a.html: c.html leads nowhere",
+        "PST_TWO has no entry",
+        "PENSTOCK_TWO has no entry",
+    ]
 
 HEADER = """/* SPDX */
 #ifndef PENSTOCK_X_H
@@ -72,8 +81,15 @@ int PST_forgotten;
 """
 read = c_header.share_texts(c_header.read(HEADER))
 assert [(entry.kind, entry.name, entry.text) for entry in read] == [
-    ("text", "", "SPDX"), ("title", "A title", ""), ("text", "", "Of its own."), ("function", "PST_One", ""), ("function", "PST_Two", "Of both."),
-    ("enum", "PST_Kind", "Kinds."), ("macro", "PST_N", ""), ("function", "PST_Three", "")], read
+    ("text", "", "SPDX"),
+    ("title", "A title", ""),
+    ("text", "", "Of its own."),
+    ("function", "PST_One", ""),
+    ("function", "PST_Two", "Of both."),
+    ("enum", "PST_Kind", "Kinds."),
+    ("macro", "PST_N", ""),
+    ("function", "PST_Three", ""),
+], read
 assert read[3].signature == "int PST_One(int a, int b)" and read[5].parts[0].text == "first, and more"
 assert "PST_forgotten" not in set(c_header.names(read))
 

@@ -15,8 +15,17 @@ from check_package import HERE, run
 
 
 def answers(prefixes, work, generator, mpicc):
-    output = run("cmake", "-S", HERE / "components_consumer", "-B", work / "consumer", "-G", generator,
-                 f"-DMPI_C_COMPILER={mpicc}", f"-DCMAKE_PREFIX_PATH={';'.join(map(str, prefixes))}")
+    output = run(
+        "cmake",
+        "-S",
+        HERE / "components_consumer",
+        "-B",
+        work / "consumer",
+        "-G",
+        generator,
+        f"-DMPI_C_COMPILER={mpicc}",
+        f"-DCMAKE_PREFIX_PATH={';'.join(map(str, prefixes))}",
+    )
     return dict(re.findall(r"^-- asked '(.*?)': (.*)$", output, re.M))
 
 
@@ -41,7 +50,9 @@ def expect(asked, answer, *words):
 def check_parts(told, parts):
     for part in ("cuda", "hip", "ofi"):
         asked = f"0.1;COMPONENTS;{part}"
-        expect(asked, told[asked], *(["0.1."] if part in parts else ["without " + part, f"-DPENSTOCK_{part.upper()}=ON"]))
+        expect(
+            asked, told[asked], *(["0.1."] if part in parts else ["without " + part, f"-DPENSTOCK_{part.upper()}=ON"])
+        )
 
 
 def check_install_components(tree, work, libdir, version):
@@ -50,13 +61,21 @@ def check_install_components(tree, work, libdir, version):
     wanted = {f"{libdir}/lib{name}.so.{end}" for name in ("penstock", "penstock_halo") for end in (major, version)}
     assert {name for name in runtime if not name.startswith("share/doc")} == wanted, runtime
     development = files(tree, "development", work / "development")
-    for name in (f"{libdir}/libpenstock.so", f"{libdir}/pkgconfig/penstock.pc", "include/penstock/penstock.h",
-                 f"{libdir}/cmake/penstock/penstock-config.cmake"):
+    for name in (
+        f"{libdir}/libpenstock.so",
+        f"{libdir}/pkgconfig/penstock.pc",
+        "include/penstock/penstock.h",
+        f"{libdir}/cmake/penstock/penstock-config.cmake",
+    ):
         assert name in development, (name, development)
     tools = files(tree, "tools", work / "tools")
     if (Path(tree) / "bin/penstock").exists():
-        for name in ("bin/penstock", "share/penstock/plot/penstock_plot/command.py", "share/bash-completion/completions/penstock",
-                     "share/zsh/site-functions/_penstock"):
+        for name in (
+            "bin/penstock",
+            "share/penstock/plot/penstock_plot/command.py",
+            "share/bash-completion/completions/penstock",
+            "share/zsh/site-functions/_penstock",
+        ):
             assert name in tools, (name, tools)
         assert any(name.startswith("share/man/man1/penstock-bench-latency.1") for name in tools), tools
     doc = files(tree, "doc", work / "doc")
@@ -76,8 +95,11 @@ def main():
 
     told = answers([second, first], work, generator, mpicc)
     # The version that is asked for is taken wherever it stands in the path; one that nobody has is refused.
-    for asked, where in (("0.1;COMPONENTS;host;halo", first), ("0.2", second),
-                         ("0.1;COMPONENTS;host;OPTIONAL_COMPONENTS;cuda", first)):
+    for asked, where in (
+        ("0.1;COMPONENTS;host;halo", first),
+        ("0.2", second),
+        ("0.1;COMPONENTS;host;OPTIONAL_COMPONENTS;cuda", first),
+    ):
         expect(asked, told[asked], str(where))
     expect("0.3", told["0.3"], "none of", version, other)
     expect("hydraulics", told["0.1;COMPONENTS;hydraulics"], "no component hydraulics", "host, halo, cuda, hip and ofi")

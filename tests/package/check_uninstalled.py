@@ -28,8 +28,20 @@ def archive_of(source, work):
 
 def configure(work, name, generator, mpicc, *options):
     folder = work / name
-    run("cmake", "-S", HERE / "uninstalled_consumer", "-B", folder, "-G", generator, f"-DMPI_C_COMPILER={mpicc}",
-        "-DCMAKE_UNITY_BUILD=ON", "-DCMAKE_UNITY_BUILD_BATCH_SIZE=32", "-DCMAKE_CXX_FLAGS_RELEASE=-O0", *options)
+    run(
+        "cmake",
+        "-S",
+        HERE / "uninstalled_consumer",
+        "-B",
+        folder,
+        "-G",
+        generator,
+        f"-DMPI_C_COMPILER={mpicc}",
+        "-DCMAKE_UNITY_BUILD=ON",
+        "-DCMAKE_UNITY_BUILD_BATCH_SIZE=32",
+        "-DCMAKE_CXX_FLAGS_RELEASE=-O0",
+        *options,
+    )
     return folder
 
 

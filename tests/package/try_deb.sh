@@ -15,7 +15,7 @@ skip() {
 # Mounts of its own, which end with it.
 if [[ -z "${OWN_MOUNTS:-}" ]]; then OWN_MOUNTS=1 exec unshare --mount "$0" "$@"; fi
 work=$(mktemp -d)
-trap 'umount -q "$work/proc" "$work/sys" "$work/dev/shm" || true; rm -rf --one-file-system "$work"' EXIT
+trap 'umount -q "$work/proc" "$work/sys" "$work/dev/shm" || true; rm -rf --one-file-system "$work" "$work.log"' EXIT
 if [[ -n "${DEBOOTSTRAP_ROOT:-}" ]]; then
   cp -a "$DEBOOTSTRAP_ROOT/." "$work"
 else

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """release_test.py ROOT: what tools/release refuses, in a small repository of its own; that it leaves no trace with --dry-run;
 how it finds two builds that differ; what it says is bundled. Status 77 without git."""
+
 import datetime
 import importlib.machinery
 import importlib.util
@@ -28,8 +29,13 @@ class Repository:
         self.commit("CHANGELOG.md", f"# Changelog\n\n## 1.2.3 ({TODAY})\n\n- All.\n\n## 1.2.2 (2020-01-01)\n")
 
     def git(self, *words):
-        return subprocess.run(["git", "-c", "user.name=Test", "-c", "user.email=test@example.org", *words], cwd=self.folder, check=True,
-                              capture_output=True, text=True).stdout
+        return subprocess.run(
+            ["git", "-c", "user.name=Test", "-c", "user.email=test@example.org", *words],
+            cwd=self.folder,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
 
     def commit(self, name, text):
         (self.folder / name).write_text(text)
@@ -37,7 +43,12 @@ class Repository:
         self.git("commit", "--quiet", "--no-verify", "-m", f"Write {name}")
 
     def release(self, *words):
-        return subprocess.run([sys.executable, self.folder / "tools/release", *words], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        return subprocess.run(
+            [sys.executable, self.folder / "tools/release", *words],
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+        )
 
 
 def refuses(repository, version, *texts):
@@ -83,8 +94,13 @@ def check_differences(release, folder):
 def check_bill(release):
     bill = json.loads(json.dumps(release.bill_of_materials("1.2.3", "0" * 40, "1700000000")))
     packages = {each["name"]: each for each in bill["packages"]}
-    assert packages["penstock"]["versionInfo"] == "1.2.3" and packages["libcli11-dev"]["licenseDeclared"] == "BSD-3-Clause"
-    assert packages["furo"]["versionInfo"] in (ROOT / "tools/setup").read_text() and packages["furo"]["versionInfo"] != "NOASSERTION"
+    assert (
+        packages["penstock"]["versionInfo"] == "1.2.3" and packages["libcli11-dev"]["licenseDeclared"] == "BSD-3-Clause"
+    )
+    assert (
+        packages["furo"]["versionInfo"] in (ROOT / "tools/setup").read_text()
+        and packages["furo"]["versionInfo"] != "NOASSERTION"
+    )
     assert bill["creationInfo"]["created"] == "2023-11-14T22:13:20Z"
     related = {each["relatedSpdxElement"] for each in bill["relationships"]}
     assert related == {each["SPDXID"] for each in bill["packages"]}
