@@ -11,6 +11,7 @@ from pathlib import Path
 import c_header
 import cpp_header
 
+# In this order; what is not named here stands at the end of its part (see complete()).
 PARTS = {
     "Start": [
         "docs/building",
@@ -70,6 +71,13 @@ PARTS = {
     ],
     "Project": ["docs/glossary", "docs/first_change", "CONTRIBUTING", "CHANGELOG", "LICENSE"],
 }
+OTHERS = (
+    ("docs/results/*.md", "Measurements"),
+    ("docs/design/*.md", "Design"),
+    ("docs/*.md", "Use"),
+    ("include/penstock/*.h", "C"),
+    ("include/penstock/*.hpp", "C++"),
+)
 FENCE = re.compile(r"^( *)(```+|:::+)")
 LINK = re.compile(r"(!?\[(?:[^\]\[]|\[[^\]]*\])*\])\(([^)\s]+)\)")
 CODE_NAME = re.compile(r"(?<!`)`((?:PST|PENSTOCK)_\w+)`(?!`)")
@@ -77,9 +85,20 @@ LANGUAGES = {".c": "c", ".h": "c", ".cpp": "cpp", ".hpp": "cpp", ".cu": "cuda", 
 ROLES = {"function": "c:func", "macro": "c:macro", "type": "c:type", "struct": "c:struct", "enum": "c:enum"}
 
 
+def complete(root):
+    """The parts with all that there is."""
+    parts = {part: list(pages) for part, pages in PARTS.items()}
+    for pattern, part in OTHERS:
+        listed = {page for pages in parts.values() for page in pages}
+        names = sorted(path.relative_to(root).as_posix().removesuffix(".md") for path in root.glob(pattern))
+        parts[part] += [name for name in names if name not in listed]
+    return parts
+
+
 class Site:
     def __init__(self, root, out):
         self.root, self.out = root, out
+        self.parts = complete(root)
         headers = sorted(
             (root / "include/penstock").glob("*.h"), key=lambda path: (path.name != "penstock.h", path.name)
         )
@@ -174,7 +193,7 @@ class Site:
 
     def index(self):
         text = self.document("README.md")
-        for part, pages in PARTS.items():
+        for part, pages in self.parts.items():
             text += (
                 f"\n```{{toctree}}\n:hidden:\n:caption: {part}\n\n"
                 + "\n".join(f"/{page}" for page in pages)
@@ -187,7 +206,7 @@ class Site:
         return text
 
     def source_page(self, path):
-        about = "" if path.startswith("examples/") or path in PARTS["Project"] else "---\norphan: true\n---\n\n"
+        about = "" if path.startswith("examples/") or path in self.parts["Project"] else "---\norphan: true\n---\n\n"
         language = LANGUAGES.get(Path(path).suffix, "none")
         text = (self.root / path).read_text().rstrip("\n")
         return f"{about}# {Path(path).name}\n\n``````{{code-block}} {language}\n{text}\n``````\n"
@@ -299,10 +318,7 @@ def documents(root):
 def write_site(root, out):
     site = Site(root, out)
     shutil.rmtree(out, ignore_errors=True)
-    listed = {page for pages in PARTS.values() for page in pages}
     for page in documents(root)[1:]:
-        if page.removesuffix(".md") not in listed:
-            raise SystemExit(f"{page} is in no part of the site: name it in PARTS of docs/site/pages.py")
         text = site.document(page)
         site.write(page, site.settings_page(text) if page == "docs/settings.md" else text)
     site.sources |= {str(path.relative_to(root)) for path in root.glob("examples/*.*") if path.suffix in LANGUAGES}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """pages_test.py ROOT: every PST_ name of the public headers and every setting has an entry in the pages of the site, every
-document is in a part of it, links of documents lead to files; then that what is missing is found, and how headers are read.
+document is in one part of it, links of documents lead to files; then that what is missing is found, and how headers are read.
 """
 
 import sys
@@ -38,6 +38,14 @@ with tempfile.TemporaryDirectory() as work:
     assert "include/penstock/penstock.h.md" in texts["index.md"] and not any(
         "README.md)" in text for text in texts.values()
     )
+
+    # A new page needs no other change; one that is listed and not there would be a warning of Sphinx's.
+    parts = pages.complete(root)
+    for page in pages.documents(root)[1:]:
+        assert sum(page.removesuffix(".md") in listed for listed in parts.values()) == 1, page
+    (Path(work) / "docs/design").mkdir(parents=True)
+    (Path(work) / "docs/design/new.md").write_text("# New\n")
+    assert pages.complete(Path(work))["Design"][-1] == "docs/design/new"
 
     # The looks at the built site.
     built = Path(work) / "html"
