@@ -14,7 +14,7 @@ from pathlib import Path
 from check_package import HERE, run
 
 
-def answers(prefixes, work, generator, mpicc):
+def answers(prefixes, work, generator, mpicc, *versions):
     output = run(
         "cmake",
         "-S",
@@ -25,6 +25,7 @@ def answers(prefixes, work, generator, mpicc):
         generator,
         f"-DMPI_C_COMPILER={mpicc}",
         f"-DCMAKE_PREFIX_PATH={';'.join(map(str, prefixes))}",
+        *(f"-D{name}={version}" for name, version in zip(("FIRST", "OTHER", "NOBODYS"), versions)),
     )
     return dict(re.findall(r"^-- asked '(.*?)': (.*)$", output, re.M))
 
@@ -47,11 +48,11 @@ def expect(asked, answer, *words):
             sys.exit(f"asked '{asked}', expected '{word}' in: {answer}")
 
 
-def check_parts(told, parts):
+def check_parts(told, parts, version):
     for part in ("cuda", "hip", "ofi"):
-        asked = f"0.1;COMPONENTS;{part}"
+        asked = f"{version};COMPONENTS;{part}"
         expect(
-            asked, told[asked], *(["0.1."] if part in parts else ["without " + part, f"-DPENSTOCK_{part.upper()}=ON"])
+            asked, told[asked], *([f"{version}."] if part in parts else ["without " + part, f"-DPENSTOCK_{part.upper()}=ON"])
         )
 
 
@@ -90,20 +91,21 @@ def main():
     first, second = work / "of the release", work / "of another version"
     run("cmake", "--install", tree, "--prefix", first)
     major, minor, patch = version.split(".")
-    other = f"{major}.{int(minor) + 1}.0"
+    asked_first, asked_other, nobodys = (f"{major}.{int(minor) + more}" for more in range(3))
+    other = f"{asked_other}.0"
     copy_as(version, other, first, second, libdir)
 
-    told = answers([second, first], work, generator, mpicc)
+    told = answers([second, first], work, generator, mpicc, asked_first, asked_other, nobodys)
     # The version that is asked for is taken wherever it stands in the path; one that nobody has is refused.
     for asked, where in (
-        ("0.1;COMPONENTS;host;halo", first),
-        ("0.2", second),
-        ("0.1;COMPONENTS;host;OPTIONAL_COMPONENTS;cuda", first),
+        (f"{asked_first};COMPONENTS;host;halo", first),
+        (asked_other, second),
+        (f"{asked_first};COMPONENTS;host;OPTIONAL_COMPONENTS;cuda", first),
     ):
         expect(asked, told[asked], str(where))
-    expect("0.3", told["0.3"], "none of", version, other)
-    expect("hydraulics", told["0.1;COMPONENTS;hydraulics"], "no component hydraulics", "host, halo, cuda, hip and ofi")
-    check_parts(told, parts.split(","))
+    expect(nobodys, told[nobodys], "none of", version, other)
+    expect("hydraulics", told[f"{asked_first};COMPONENTS;hydraulics"], "no component hydraulics", "host, halo, cuda, hip and ofi")
+    check_parts(told, parts.split(","), asked_first)
     check_install_components(tree, work, libdir, version)
 
 
