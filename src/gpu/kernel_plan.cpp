@@ -32,6 +32,10 @@ std::uint32_t KernelPlan::enter(KernelWatchdog& watchdog) {
   return watchdog.add(*this);
 }
 
+void KernelPlan::watch_in_kernels() {
+  watchdog_->add_in_kernels(*this);
+}
+
 void KernelPlan::leave_watch() noexcept {
   if (watchdog_ != nullptr) watchdog_->remove(*this);
 }

@@ -45,6 +45,9 @@ class KernelPlan : public transport::Plan {
   // A wait lasts, perhaps because a process has ended: kernels store into the memory of a dead peer
   // no more.
   virtual void note_death() noexcept {}
+  // Kernels of the program's may start it, which no call sees: none must store into the memory of a
+  // peer that has ended.
+  virtual void give_up_if_peer_is_dead() noexcept {}
   // This queue has failed: the peer is told of what this half serves no more. Asked for again and
   // again.
   virtual void follow(const KernelQueue& failed) noexcept = 0;
@@ -64,6 +67,7 @@ class KernelPlan : public transport::Plan {
   // of all in its destructor.
   std::uint32_t enter(KernelWatchdog& watchdog);  // the id in reports
   void leave_watch() noexcept;
+  void watch_in_kernels();  // for give_up_if_peer_is_dead()
 
   // For an enqueue call, before its work: the stream's queue, which reports to the sink from now
   // on.

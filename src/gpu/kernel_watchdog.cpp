@@ -38,7 +38,13 @@ void KernelWatchdog::run() noexcept {
       changed_.wait_for(lock, tick);
     }
     for (KernelQueue* queue : queues_) queue->poll();
+    for (KernelPlan* plan : in_kernels_) plan->give_up_if_peer_is_dead();
   }
+}
+
+void KernelWatchdog::add_in_kernels(KernelPlan& plan) {
+  const std::lock_guard lock(mutex_);
+  in_kernels_.push_back(&plan);
 }
 
 void KernelWatchdog::add(KernelQueue& queue) {
@@ -70,6 +76,7 @@ void KernelWatchdog::remove(KernelPlan& plan) noexcept {
   for (KernelQueue* queue : queues_)
     if (queue->blocked_ == &plan) queue->change_blocked(nullptr);
   std::replace(plans_.begin(), plans_.end(), &plan, static_cast<KernelPlan*>(nullptr));
+  std::erase(in_kernels_, &plan);
 }
 
 void KernelWatchdog::look_at(KernelQueue& queue) noexcept {

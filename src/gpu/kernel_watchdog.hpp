@@ -24,6 +24,8 @@ class KernelWatchdog {
   void add(KernelQueue& queue);
   void remove(KernelQueue& queue) noexcept;
   std::uint32_t add(KernelPlan& plan);  // its id in reports
+  // One that kernels of the program's may start; until it is removed.
+  void add_in_kernels(KernelPlan& plan);
   void remove(KernelPlan& plan) noexcept;
   void look_at(KernelQueue& queue) noexcept;
   // Whether all plans of a queue that has failed are untouched. What is not yet is in reports.
@@ -42,6 +44,7 @@ class KernelWatchdog {
   std::condition_variable changed_;
   std::vector<KernelQueue*> queues_;
   std::vector<KernelPlan*> plans_;  // by id; null: free
+  std::vector<KernelPlan*> in_kernels_;
   bool stopping_ = false;
   std::thread thread_;
 };

@@ -221,6 +221,7 @@ void DevicePlan::enter_kernels(device::Stream& stream, transport::Sink& sink, un
 // A start of the program's kernel waits for nothing, as its blocks may fill the GPU: so from now on
 // a small send has a wait, and so has the one that may be left.
 void DevicePlan::settle_before_kernels(KernelQueue& queue) {
+  watch_in_kernels();
   static std::atomic<Word64> lives{0};
   const Word64 life = lives.fetch_add(1, std::memory_order_relaxed) + 1;
   fixed_.arena->write(reinterpret_cast<std::byte*>(&words_of(fixed_.pair).life), &life,
@@ -356,6 +357,10 @@ void DevicePlan::note_death() noexcept {
   if (peer_dead()) std::atomic_ref(notice().peer_dead).store(1, std::memory_order_release);
 }
 
+void DevicePlan::give_up_if_peer_is_dead() noexcept {
+  if (peer_dead()) poison();
+}
+
 // A wait that is hopeless goes on looking until it is released: what it is for may have come just
 // before its sender went.
 void DevicePlan::look_for_lost_cause() noexcept {
@@ -389,6 +394,7 @@ Error DevicePlan::error_of(Failure failure) const {
                                "since is lost",
                                label(), fixed_.peer, of_window() ? "window" : "request"));
     case Failure::given_up:
+      if (peer_dead()) return plan::dead_error(fixed_.peer, reported_epoch());
       return Error(ErrorKind::transport,
                    fmt::format("{}: the pair was given up when another queue failed; free the {}",
                                label(), of_window() ? "window" : "request"));

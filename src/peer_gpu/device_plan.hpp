@@ -64,6 +64,7 @@ class DevicePlan final : public KernelPlan {
   void look_for_lost_cause() noexcept override;
   base::Error error_of(Failure failure) const override;
   void note_death() noexcept override;
+  void give_up_if_peer_is_dead() noexcept override;
   void poison() noexcept override;
   bool needs(int device) const noexcept override { return device == fixed_.arena->device(); }
   // Tells the peer's host of a pair that our kernels have given up.
