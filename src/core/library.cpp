@@ -23,6 +23,7 @@
 #include "core/registry.hpp"
 #include "core/request_error.hpp"
 #include "core/transports.hpp"
+#include "group/carrier.hpp"
 
 namespace penstock::core {
 
@@ -234,7 +235,7 @@ void Library::begin() {
   world_->together([this] { cores_.share(*world_); });
   report_unknown_settings(*world_);
   report_only_core(cores_);
-  mailbox_ = group::Mailbox::open();
+  mailbox_ = group::Mailbox::open(group::make_mpi_carrier());
   transports_ = std::make_unique<Transports>(settings_, *world_, spin_beside_a_worker());
   world_->together([this] {
     matcher_ = std::make_unique<Matcher>(settings_, *world_, *mailbox_, *transports_);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Out-of-band letters between processes, on a private duplicate of MPI_COMM_WORLD: the match
-// handshake.
+// Out-of-band letters between processes, which a carrier brings: the match handshake.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +11,14 @@
 
 namespace penstock::group {
 
+class Carrier;
+
 class Mailbox {
  public:
   using Letter = std::vector<std::byte>;
 
-  static std::unique_ptr<Mailbox> open();  // collective over MPI_COMM_WORLD
-  // Collective (frees the communicator); unsent letters are lost: see Matcher::end_together().
+  static std::unique_ptr<Mailbox> open(std::unique_ptr<Carrier> carrier);
+  // Deletes the carrier; unsent letters are lost: see Matcher::end_together().
   virtual ~Mailbox() = default;
 
   // Keeps the letter, no more: dispatch() gives it to MPI, with others to the same rank. Letters

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <mpi.h>
-
+// What is kept of letters between the matcher and their carrier.
 #include <algorithm>
 #include <atomic>
 #include <climits>
 #include <cstring>
 #include <deque>
+#include <list>
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "group/carrier.hpp"
 #include "group/mailbox.hpp"
-#include "group/mpi_check.hpp"
-#include "group/private_communicator.hpp"
 
 namespace penstock::group {
 
@@ -24,7 +25,6 @@ namespace {
 using Letter = Mailbox::Letter;
 using Handler = std::function<void(int rank, std::span<const std::byte> letter)>;
 
-constexpr int tag = 1;
 // Sends to one rank that MPI holds at a time. Few, since each poll asks for all of them; the others
 // wait here, in order. Each rank has its own, so that one that has stopped taking letters does not
 // hold up those to others.
@@ -58,11 +58,8 @@ void deliver(int rank, std::span<const std::byte> bundle, const Handler& handle)
 // it. Takes no memory after it has been made, as want of memory may be what has failed.
 class LostRanks {
  public:
-  explicit LostRanks(MPI_Comm comm) {
-    int size = 0;
-    check_mpi(PMPI_Comm_size(comm, &size), "MPI_Comm_size");
-    ranks_ = std::vector<std::atomic<bool>>(static_cast<std::size_t>(size));
-  }
+  explicit LostRanks(const Carrier& carrier)
+      : carrier_(carrier), ranks_(static_cast<std::size_t>(carrier.ranks())) {}
   template <class Why>
   void add(int rank, Why&& why) noexcept {
     if (ranks_[static_cast<std::size_t>(rank)].exchange(true, std::memory_order_acq_rel)) return;
@@ -73,8 +70,8 @@ class LostRanks {
       base::log::warn("no more letters to and from a rank");
     }
   }
-  void add(int rank, int code, const char* call) noexcept {
-    add(rank, [&] { return std::string(call) + " failed: " + mpi_error_text(code); });
+  void add(int rank, const Carrier::Step& step) noexcept {
+    add(rank, [&] { return std::string(step.failed) + " failed: " + carrier_.text_of(step.code); });
   }
   bool any() const noexcept { return any_.load(std::memory_order_acquire); }
   bool has(int rank) const noexcept {
@@ -82,19 +79,20 @@ class LostRanks {
   }
 
  private:
+  const Carrier& carrier_;
   std::atomic<bool> any_{false};
   std::vector<std::atomic<bool>> ranks_;
 };
 
 class Outbox {
  public:
-  Outbox(MPI_Comm comm, LostRanks& lost) : comm_(comm), lost_(lost) {}
+  Outbox(Carrier& carrier, LostRanks& lost) : carrier_(carrier), lost_(lost) {}
 
   ~Outbox() {
     // MPI still reads what it has not taken, and a peer that is gone will never let it finish: such
     // letters are left to it.
     if (in_mpi_.empty()) return;
-    for (InMpi& letter : in_mpi_) PMPI_Request_free(&letter.request);
+    for (const InMpi& sent : in_mpi_) carrier_.abandon(sent.transfer);
     new std::vector<InMpi>(std::move(in_mpi_));
   }
 
@@ -139,9 +137,10 @@ class Outbox {
 
   bool has_left(int rank, std::uint64_t last) {
     const std::lock_guard lock(mutex_);
-    const auto holds = [&](const InMpi& sent) { return sent.rank == rank && sent.first <= last; };
-    return destinations_[rank].handed_over >= last &&
-           std::none_of(in_mpi_.begin(), in_mpi_.end(), holds);
+    const auto found = destinations_.find(rank);
+    if (found == destinations_.end()) return last == 0;
+    const auto& in_mpi = found->second.in_mpi;
+    return found->second.handed_over >= last && (in_mpi.empty() || in_mpi.front() > last);
   }
 
   bool empty() {
@@ -157,14 +156,14 @@ class Outbox {
  private:
   struct Destination {
     std::deque<Letter> waiting;
-    std::uint64_t handed_over = 0;  // letters that MPI has been given
-    std::size_t in_mpi = 0;         // sends
+    std::uint64_t handed_over = 0;      // letters that MPI has been given
+    std::vector<std::uint64_t> in_mpi;  // of each send the number of its first letter, in order
   };
   struct InMpi {
     int rank = -1;
     std::uint64_t first = 0;  // number of the first letter in it
     Letter letter;            // moving a vector keeps its bytes where they are
-    MPI_Request request = MPI_REQUEST_NULL;
+    Carrier::Transfer transfer = 0;
   };
 
   bool hand_over_some() {
@@ -172,7 +171,7 @@ class Outbox {
     std::erase_if(held_up_, [&](int rank) {
       Destination& destination = destinations_[rank];
       if (lost_.has(rank)) destination.waiting.clear();
-      while (!destination.waiting.empty() && destination.in_mpi < sends_in_mpi) {
+      while (!destination.waiting.empty() && destination.in_mpi.size() < sends_in_mpi) {
         hand_over(rank, destination);
         moved = true;
       }
@@ -192,24 +191,21 @@ class Outbox {
       bytes += size();
     bundle.reserve(bytes);
     for (std::size_t i = 0; i < letters; ++i) append(bundle, waiting[i]);
+    destination.in_mpi.reserve(destination.in_mpi.size() + 1);
     InMpi& sent = in_mpi_.emplace_back();
     sent.rank = rank;
     sent.first = destination.handed_over + 1;
     sent.letter = std::move(bundle);
     waiting.erase(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(letters));
     destination.handed_over += letters;
-    ++destination.in_mpi;
-    const int code = PMPI_Isend(sent.letter.data(), static_cast<int>(sent.letter.size()), MPI_BYTE,
-                                rank, tag, comm_, &sent.request);
-    if (code != MPI_SUCCESS) lose(rank, code, "MPI_Isend");
-    // Short letters are taken at once as a rule.
-    if (code != MPI_SUCCESS || finished(sent)) forget(in_mpi_.size() - 1);
+    destination.in_mpi.push_back(sent.first);
+    if (is_over(sent, carrier_.send(rank, sent.letter, sent.transfer))) forget(in_mpi_.size() - 1);
   }
 
   bool collect_finished() {
     bool moved = false;
     for (std::size_t i = 0; i < in_mpi_.size();) {
-      if (finished(in_mpi_[i])) {
+      if (is_over(in_mpi_[i], carrier_.test(in_mpi_[i].transfer))) {
         forget(i);
         moved = true;
       } else {
@@ -219,27 +215,23 @@ class Outbox {
     return moved;
   }
 
-  // One at a time: MPI_Testsome reports a failure through the error handler of MPI_COMM_WORLD in
-  // some libraries, which may end the process; MPI_Test uses that of the request's communicator.
-  bool finished(InMpi& sent) {
-    int done = 0;
-    const int code = PMPI_Test(&sent.request, &done, MPI_STATUS_IGNORE);
-    if (code != MPI_SUCCESS) lose(sent.rank, code, "MPI_Test");
-    return code != MPI_SUCCESS || done != 0;
+  bool is_over(const InMpi& sent, const Carrier::Step& step) {
+    if (step.failed != nullptr) lose(sent.rank, step);
+    return step.failed != nullptr || step.done;
   }
 
   void forget(std::size_t place) {
-    --destinations_[in_mpi_[place].rank].in_mpi;
+    std::erase(destinations_[in_mpi_[place].rank].in_mpi, in_mpi_[place].first);
     if (place + 1 != in_mpi_.size()) in_mpi_[place] = std::move(in_mpi_.back());
     in_mpi_.pop_back();
   }
 
-  void lose(int rank, int code, const char* call) {
-    lost_.add(rank, code, call);
+  void lose(int rank, const Carrier::Step& step) {
+    lost_.add(rank, step);
     destinations_[rank].waiting.clear();
   }
 
-  MPI_Comm comm_;
+  Carrier& carrier_;
   LostRanks& lost_;
   std::mutex mutex_;
   std::unordered_map<int, Destination> destinations_;  // by rank
@@ -249,12 +241,12 @@ class Outbox {
 
 class Inbox {
  public:
-  Inbox(MPI_Comm comm, LostRanks& lost) : comm_(comm), lost_(lost) {}
+  Inbox(Carrier& carrier, LostRanks& lost) : carrier_(carrier), lost_(lost) {}
 
   ~Inbox() {
     for (Incoming& letter : incoming_) {
-      if (letter.complete || letter.message != MPI_MESSAGE_NULL) continue;
-      PMPI_Request_free(&letter.request);
+      if (letter.complete || !letter.is_received) continue;
+      carrier_.abandon(letter.transfer);
       new Letter(std::move(letter.bytes));  // as in ~Outbox: MPI may still write it
     }
   }
@@ -268,43 +260,44 @@ class Inbox {
 
  private:
   struct Incoming {
-    int rank = -1;
+    Carrier::Arrival arrival;
     Letter bytes;
-    MPI_Message message = MPI_MESSAGE_NULL;  // until there is memory for it
-    int length = 0;
-    MPI_Request request = MPI_REQUEST_NULL;
+    Carrier::Transfer transfer = 0;
+    bool is_received = false;  // not until there is memory for it
     bool complete = false;
   };
+  using Place = std::list<Incoming>::iterator;
 
+  // Where some cannot be delivered, all are looked at once behind the last, not for each.
   bool take_arrived(const Handler& handle) {
     int taken = 0;
-    for (; taken < letters_per_poll; ++taken) {
-      if (!find(incoming_.emplace_back())) break;
-      deliver_finished(handle);
-    }
+    for (; taken < letters_per_poll && find(); ++taken)
+      if (incoming_.size() == 1) deliver_finished(handle);
+    if (!incoming_.empty()) deliver_finished(handle);
     return taken > 0;
   }
 
-  // The letter has its place already: what MPI has given out it will not show again.
-  bool find(Incoming& letter) {
-    int found = 0;
-    MPI_Status status;
-    const int code = PMPI_Improbe(MPI_ANY_SOURCE, tag, comm_, &found, &letter.message, &status);
-    if (code != MPI_SUCCESS || !found) incoming_.pop_back();
-    check_mpi(code, "MPI_Improbe");
-    if (!found) return false;
-    letter.rank = status.MPI_SOURCE;
-    check_mpi(PMPI_Get_count(&status, MPI_BYTE, &letter.length), "MPI_Get_count");
-    return true;
+  // The letter has its place already: what the carrier has shown it will not show again.
+  bool find() {
+    incoming_.emplace_back();
+    try {
+      if (const auto arrival = carrier_.find()) {
+        incoming_.back().arrival = *arrival;
+        return true;
+      }
+    } catch (...) {
+      incoming_.pop_back();
+      throw;
+    }
+    incoming_.pop_back();
+    return false;
   }
 
   // Where there is no memory, the next poll tries again.
   void receive(Incoming& letter) {
-    letter.bytes.resize(static_cast<std::size_t>(letter.length));
-    const int code =
-        PMPI_Imrecv(letter.bytes.data(), letter.length, MPI_BYTE, &letter.message, &letter.request);
-    letter.message = MPI_MESSAGE_NULL;
-    if (code != MPI_SUCCESS) lose(letter, code, "MPI_Imrecv");
+    letter.bytes.resize(letter.arrival.bytes);
+    letter.is_received = true;
+    take_step(letter, carrier_.receive(letter.arrival, letter.bytes, letter.transfer));
   }
 
   // In the order of arrival per sender: a long letter that is still on its way holds back those
@@ -312,57 +305,58 @@ class Inbox {
   bool deliver_finished(const Handler& handle) {
     bool delivered = false;
     held_back_.clear();
-    for (auto letter = incoming_.begin(); letter != incoming_.end();) {
-      if (!is_complete(*letter) || is_held_back(letter->rank)) {
-        held_back_.push_back(letter->rank);
-        ++letter;
+    for (auto next = incoming_.begin(); next != incoming_.end();) {
+      const Place letter = next++;
+      if (!is_complete(*letter) || held_back_.count(letter->arrival.rank) != 0) {
+        held_back_.insert(letter->arrival.rank);
         continue;
       }
-      const Incoming arrived = std::move(*letter);
-      letter = incoming_.erase(letter);
       delivered = true;
-      if (!lost_.has(arrived.rank)) deliver_to(handle, arrived);
+      deliver_to(handle, letter);
     }
     return delivered;
   }
 
-  void deliver_to(const Handler& handle, const Incoming& arrived) noexcept {
+  void deliver_to(const Handler& handle, Place letter) noexcept {
+    const int rank = letter->arrival.rank;
+    const Letter bytes = std::move(letter->bytes);
+    incoming_.erase(letter);
+    if (lost_.has(rank)) return;
     try {
-      deliver(arrived.rank, arrived.bytes, handle);
+      deliver(rank, bytes, handle);
     } catch (const std::exception& failure) {
-      lost_.add(arrived.rank, [&] { return std::string("one is lost: ") + failure.what(); });
+      lost_.add(rank, [&] { return std::string("one is lost: ") + failure.what(); });
     }
   }
 
   bool is_complete(Incoming& letter) {
-    if (letter.message != MPI_MESSAGE_NULL) receive(letter);
     if (letter.complete) return true;
-    int done = 0;
-    const int code = PMPI_Test(&letter.request, &done, MPI_STATUS_IGNORE);
-    if (code != MPI_SUCCESS) lose(letter, code, "MPI_Test");
-    letter.complete = letter.complete || done != 0;
+    if (!letter.is_received)
+      receive(letter);
+    else
+      take_step(letter, carrier_.test(letter.transfer));
     return letter.complete;
   }
 
-  void lose(Incoming& letter, int code, const char* call) noexcept {
-    lost_.add(letter.rank, code, call);
-    letter.complete = true;
+  void take_step(Incoming& letter, const Carrier::Step& step) noexcept {
+    if (step.failed != nullptr) lost_.add(letter.arrival.rank, step);
+    letter.complete = step.done || step.failed != nullptr;
   }
 
-  bool is_held_back(int rank) const {
-    return std::find(held_back_.begin(), held_back_.end(), rank) != held_back_.end();
-  }
-
-  MPI_Comm comm_;
+  Carrier& carrier_;
   LostRanks& lost_;
   std::mutex mutex_;
-  std::deque<Incoming> incoming_;  // as a rule empty or one
-  std::vector<int> held_back_;
+  std::list<Incoming> incoming_;  // as a rule empty or one
+  std::unordered_set<int> held_back_;
 };
 
-class MpiMailbox final : public Mailbox {
+class LetterMailbox final : public Mailbox {
  public:
-  MpiMailbox() : lost_(comm_.get()), outbox_(comm_.get(), lost_), inbox_(comm_.get(), lost_) {}
+  explicit LetterMailbox(std::unique_ptr<Carrier> carrier)
+      : carrier_(std::move(carrier)),
+        lost_(*carrier_),
+        outbox_(*carrier_, lost_),
+        inbox_(*carrier_, lost_) {}
 
   std::uint64_t send(int rank, Letter letter) override {
     return outbox_.add(rank, std::move(letter));
@@ -384,7 +378,7 @@ class MpiMailbox final : public Mailbox {
   bool any_lost() override { return lost_.any(); }
 
  private:
-  PrivateCommunicator comm_;  // first, so that it ends last
+  const std::unique_ptr<Carrier> carrier_;  // first, so that it ends last
   LostRanks lost_;
   Outbox outbox_;
   Inbox inbox_;
@@ -392,8 +386,8 @@ class MpiMailbox final : public Mailbox {
 
 }  // namespace
 
-std::unique_ptr<Mailbox> Mailbox::open() {
-  return std::make_unique<MpiMailbox>();
+std::unique_ptr<Mailbox> Mailbox::open(std::unique_ptr<Carrier> carrier) {
+  return std::make_unique<LetterMailbox>(std::move(carrier));
 }
 
 }  // namespace penstock::group
