@@ -77,6 +77,8 @@ Registry::Registry() : state_(std::make_unique<State>()) {
   state_->table.store(state_->tables.back().get(), std::memory_order_release);
 }
 
+Registry::~Registry() = default;
+
 // Never destroyed: requests may be freed as late as in MPI_Finalize.
 [[gnu::cold]] Registry& Registry::make() noexcept {
   static Registry& registry = *new Registry;

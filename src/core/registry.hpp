@@ -18,6 +18,10 @@ using Handle = std::uintptr_t;  // the bits of an MPI_Request
 
 class Registry {
  public:
+  // A process has one, which get() finds; others are of ranks that are simulated.
+  Registry();
+  ~Registry();  // with no request in it
+
   // There before initialisation, too, and before the library's own initialisers: those of other
   // libraries may call MPI.
   static Registry& get() noexcept {
@@ -42,7 +46,6 @@ class Registry {
   static inline constinit std::atomic<Registry*> made_{nullptr};
   static Registry& make() noexcept;
 
-  Registry();
   struct Slot;
   struct Table;
   struct State;

@@ -88,6 +88,7 @@ class MpiWorld final : public World {
   }
 
   const std::atomic<bool>& dead(int rank) const noexcept override { return watch_->dead(rank); }
+  bool anybody_dead() const noexcept override { return watch_->anybody_dead(); }
   void watch(int milliseconds) noexcept override { watch_->watch(milliseconds); }
   void wake() noexcept override { watch_->wake(); }
 

@@ -116,7 +116,7 @@ void ProcessWatch::add(int rank, const ProcessPlace& place) {
   const int descriptor = open_process(place.pid);
   if (descriptor < 0) {
     if (errno == ESRCH) {
-      dead_[static_cast<std::size_t>(rank)].store(true, std::memory_order_release);
+      mark_dead(rank);
       return;
     }
     // Without it a dead peer is seen only by PENSTOCK_TIMEOUT.
@@ -126,7 +126,7 @@ void ProcessWatch::add(int rank, const ProcessPlace& place) {
   }
   // Looked at again: from now on the number cannot be given away unnoticed.
   if (!place.is_here()) {
-    dead_[static_cast<std::size_t>(rank)].store(true, std::memory_order_release);
+    mark_dead(rank);
     close(descriptor);
     return;
   }
@@ -162,13 +162,18 @@ void ProcessWatch::mark_ended() noexcept {
   for (std::size_t i = descriptors_.size(); i-- > 1;) {
     if (descriptors_[i].revents == 0) continue;
     if (still_is(descriptors_[i].fd, "pidfd"))
-      dead_[static_cast<std::size_t>(ranks_[i - 1])].store(true, std::memory_order_release);
+      mark_dead(ranks_[i - 1]);
     else
       base::log::warn(
           "the program has closed a descriptor of Penstock's: the "
           "end of another process is not noticed at once any more");
     take_out(i);
   }
+}
+
+void ProcessWatch::mark_dead(int rank) noexcept {
+  dead_[static_cast<std::size_t>(rank)].store(true, std::memory_order_release);
+  any_dead_.store(true, std::memory_order_release);
 }
 
 void ProcessWatch::take_out(std::size_t descriptor) noexcept {

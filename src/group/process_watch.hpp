@@ -54,6 +54,7 @@ class ProcessWatch {
   const std::atomic<bool>& dead(int rank) const noexcept {
     return dead_[static_cast<std::size_t>(rank)];
   }
+  bool anybody_dead() const noexcept { return any_dead_.load(std::memory_order_acquire); }
   int found() const noexcept { return found_; }  // others that live where we can see them
   // Returns when a process has ended, when it is woken, after so many milliseconds (negative: no
   // limit of the caller's), and now and then without a reason.
@@ -63,10 +64,12 @@ class ProcessWatch {
  private:
   void add(int rank, const ProcessPlace& place);
   void mark_ended() noexcept;
+  void mark_dead(int rank) noexcept;
   void mend_event() noexcept;
   void take_out(std::size_t descriptor) noexcept;
 
   std::unique_ptr<std::atomic<bool>[]> dead_;
+  std::atomic<bool> any_dead_{false};
   std::atomic<int> event_{-1};       // of wake()
   std::vector<pollfd> descriptors_;  // the first is the event; the others are of ranks_[i - 1]
   std::vector<int> ranks_;

@@ -53,7 +53,8 @@ class World {
   // Set once the process has ended, as far as this host can tell (false for ever for processes of
   // other hosts). Never cleared.
   virtual const std::atomic<bool>& dead(int rank) const noexcept = 0;
-  bool anybody_dead() const noexcept;
+  // Asked for again and again: where there are many ranks it must not look at each.
+  virtual bool anybody_dead() const noexcept;
   // Waits until some process dies, wake() is called or the time is over (negative: no limit), and
   // sets the flags. Called by the monitor thread.
   virtual void watch(int milliseconds) noexcept = 0;
