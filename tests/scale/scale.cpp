@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "scale/simulation.hpp"
+#include "scale/unmatched.hpp"
 #include "support/progress.hpp"
 
 namespace penstock::scale {
@@ -20,6 +21,8 @@ constexpr double mebibyte = 1024.0 * 1024;
 struct ProgramOptions {
   Options simulation;
   std::vector<int> ranks{1, 8, 64, 512, 4096, 8192};
+  std::vector<int> unmatched;  // instead
+  bool one_tag = false;
   bool as_json = false;
 };
 
@@ -96,6 +99,33 @@ void run_one(const ProgramOptions& options, int ranks) {
     print_row(report, seconds);
 }
 
+void run_unmatched(const ProgramOptions& options, int requests) {
+  const UnmatchedTimes times =
+      end_unmatched({requests, options.one_tag, options.simulation.leaves});
+  if (!options.as_json)
+    return fmt::print("{:9} {:9.1f} {:9.1f} {:9.1f} {:9.1f} {:9.1f}\n", requests, times.begin_ms,
+                      times.sends_ms, times.withdrawn_ms, times.receives_ms, times.rest_ms);
+  fmt::print("{}\n", nlohmann::ordered_json{{"benchmark", "unmatched"},
+                                            {"requests", requests},
+                                            {"begin_ms", times.begin_ms},
+                                            {"sends_ms", times.sends_ms},
+                                            {"withdrawn_ms", times.withdrawn_ms},
+                                            {"receives_ms", times.receives_ms},
+                                            {"rest_ms", times.rest_ms}}
+                         .dump());
+}
+
+int run_all_unmatched(const ProgramOptions& options) {
+  if (!options.as_json)
+    fmt::print(
+        "# ms until so many sends and receives that nobody takes are under way; given up by "
+        "the sender;\n# read by the receiver; given up by the receiver; all letters read\n"
+        "# {:>7} {:>9} {:>9} {:>9} {:>9} {:>9}\n",
+        "requests", "begin", "sends", "read", "receives", "rest");
+  for (const int requests : options.unmatched) run_unmatched(options, requests);
+  return 0;
+}
+
 int run(int argc, char** argv) {
   ProgramOptions options;
   Options& simulation = options.simulation;
@@ -124,8 +154,14 @@ int run(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--seed", simulation.seed, "Of delays, and of random graphs")
       ->capture_default_str();
+  app.add_option("--unmatched", options.unmatched,
+                 "Instead: numbers of requests of two ranks that nobody matches, with commas")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1'000'000));
+  app.add_flag("--one-tag", options.one_tag, "All of those have one tag");
   app.add_flag("--json", options.as_json, "Print JSON, a line for each number of ranks");
   CLI11_PARSE(app, argc, argv);
+  if (!options.unmatched.empty()) return run_all_unmatched(options);
   if (!options.as_json) print_head();
   for (const int ranks : options.ranks) run_one(options, ranks);
   return 0;

@@ -83,6 +83,9 @@ struct Simulation::Member {
 
 Simulation::Simulation(const Options& options)
     : options_(options), job_(options.ranks), post_(options.ranks, options.post, options.seed) {
+  // Malloc now and then merges all small free blocks, those of all ranks: what one rank's call
+  // would pay for has nothing to do with that rank.
+  mallopt(M_MXFAST, 0);
   report_.ranks = options_.ranks;
   edges_ = edges_of(options_.graph, options_.ranks, options_.seed);
   for (const Edges& edges : edges_) {
