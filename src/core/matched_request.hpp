@@ -67,6 +67,14 @@ class MatchedRequest final : public StreamOperation {
   const MatchResult& result() const noexcept { return result_; }
   const std::string& transport() const noexcept { return transport_; }
 
+  // Where the matcher has it, under the matcher's lock: how early a receive is, and the numbers of
+  // its invitation and of its answer, or of a send's offer. They may be those of something that is
+  // gone.
+  struct MatchPlace {
+    std::uint64_t number = 0, invitation = 0, letter = 0;
+  };
+  MatchPlace match_place;
+
   // A queue or a match call refers to it.
   bool in_use() const noexcept { return started_on != nullptr || match_under_way(); }
 

@@ -114,13 +114,11 @@ void MatchGroup::choose(const Key& key, Table& table, const Error* failed) {
 
 // Null: the group has come to its end since that letter was written. Where it has begun anew, its
 // writer has no seat before the Join that comes behind.
-MatchGroup::Table* MatchGroup::find_table(int rank, const Key& key) {
+MatchGroup::Table* MatchGroup::find_table(int rank, const Key& key, std::size_t member) {
   const auto found = tables_.find(key);
   if (found == tables_.end()) return nullptr;
   const auto& seats = found->second.seats;
-  const bool sits = std::any_of(seats.begin(), seats.end(),
-                                [&](const Seat& seat) { return seat.process == rank; });
-  return sits ? &found->second : nullptr;
+  return member < seats.size() && seats[member].process == rank ? &found->second : nullptr;
 }
 
 namespace {
@@ -130,6 +128,7 @@ struct Report {
   group::CommunicatorId key;
   Error error;
   std::uint32_t choice_number;
+  std::size_t member;  // its rank
   bool joined;
 };
 
@@ -139,14 +138,15 @@ Report read_report(LetterReader& letter) {
   const auto kind = letter.value<ErrorKind>();
   const std::string why = letter.text();
   const auto choice_number = letter.value<std::uint32_t>();
-  return {key, Error(kind, why), choice_number, letter.value<bool>()};
+  const auto member = static_cast<std::size_t>(letter.value<int>());
+  return {key, Error(kind, why), choice_number, member, letter.value<bool>()};
 }
 
 }  // namespace
 
 void MatchGroup::read_ready(int rank, LetterReader& letter) {
   const Report report = read_report(letter);
-  Table* const table = find_table(rank, report.key);
+  Table* const table = find_table(rank, report.key, report.member);
   if (table == nullptr || report.choice_number != table->choice_number) return;
   if (report.error.kind() != ErrorKind::none) return choose(report.key, *table, &report.error);
   if (++table->ready == table->seats.size()) conclude(report.key, Error(ErrorKind::none));
@@ -154,7 +154,7 @@ void MatchGroup::read_ready(int rank, LetterReader& letter) {
 
 void MatchGroup::read_leave(int rank, LetterReader& letter) {
   const Report report = read_report(letter);
-  const bool of_this_table = find_table(rank, report.key) != nullptr;
+  const bool of_this_table = find_table(rank, report.key, report.member) != nullptr;
   const bool waited_for = !report.joined && tables_.contains(report.key);
   if (of_this_table || waited_for) conclude(report.key, report.error);
 }
@@ -283,7 +283,7 @@ void MatchGroup::tell_first(const Member& member, Id id, LetterKind kind, const 
   const Collective& collective = collective_of(*member.request);
   LetterWriter letter;
   letter.value(kind).value(id).value(collective.id()).value(error.kind()).text(error.text());
-  letter.value(member.choice_number).value(member.joined);
+  letter.value(member.choice_number).value(collective.rank()).value(member.joined);
   letters_.write(collective.members().front(), *member.job, letter);
 }
 

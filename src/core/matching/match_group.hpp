@@ -82,7 +82,7 @@ class MatchGroup final : public MatchSide {
   void withdraw(MatchedRequest& request, const base::Error& why) override;
 
   void tell_first(const Member& member, Id id, LetterKind kind, const base::Error& error);
-  Table* find_table(int rank, const Key& key);
+  Table* find_table(int rank, const Key& key, std::size_t member);
   void choose(const Key& key, Table& table, const base::Error* failed);
   void conclude(const Key& key, const base::Error& error);
   void prepare(Member& member, const transport::WireRecord& choice);

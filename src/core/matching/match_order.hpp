@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // MPI's order of matching: a message takes the earliest posted receive that fits it, a receive the
-// earliest message. Both with wildcards on the receive's side, and in constant time without them.
+// earliest message. Both with wildcards on the receive's side. However many wait, no step looks at
+// more of them than it takes, but for those that are in each other's way.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <map>
+#include <new>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -77,11 +79,8 @@ class PostedReceives {
 
   // `number` says how early the receive is; a receive that is put back keeps its number.
   void post(Number number, const Envelope& key, Item item) {
-    put_in_queue(queues_, key, [&](auto& queue) {
-      const auto earlier = [](Number wanted, const auto& each) { return wanted < each.first; };
-      queue.emplace(std::upper_bound(queue.begin(), queue.end(), number, earlier), number,
-                    std::move(item));
-    });
+    put_in_queue(queues_, key,
+                 [&](auto& queue) { queue.emplace_hint(queue.end(), number, std::move(item)); });
   }
 
   // Takes out the earliest receive that accepts the message.
@@ -94,13 +93,14 @@ class PostedReceives {
     for (const Envelope& key : keys) {
       const auto found = queues_.find(key);
       if (found == queues_.end()) continue;
-      if (earliest == queues_.end() || found->second.front().first < earliest->second.front().first)
+      if (earliest == queues_.end() ||
+          found->second.begin()->first < earliest->second.begin()->first)
         earliest = found;
     }
     if (earliest == queues_.end()) return std::nullopt;
-    auto entry = std::move(earliest->second.front());
-    earliest->second.pop_front();
-    if (earliest->second.empty()) queues_.erase(earliest);
+    const auto first = earliest->second.begin();
+    std::pair<Number, Item> entry(first->first, std::move(first->second));
+    remove(earliest, first);
     return entry;
   }
 
@@ -111,41 +111,54 @@ class PostedReceives {
                                   Envelope{key.communicator, key.source, any_tag},
                                   Envelope{key.communicator, any_rank, any_tag}})
       if (const auto found = queues_.find(wider);
-          found != queues_.end() && found->second.front().first < number)
+          found != queues_.end() && found->second.begin()->first < number)
         return std::nullopt;
     const auto found = queues_.find(key);
     if (found == queues_.end()) return 0;
     const auto& queue = found->second;
-    if (queue.back().first < number) return queue.size();
-    return static_cast<std::size_t>(std::count_if(
-        queue.begin(), queue.end(), [&](const auto& each) { return each.first < number; }));
+    if (queue.rbegin()->first < number) return queue.size();
+    return static_cast<std::size_t>(std::distance(queue.begin(), queue.lower_bound(number)));
   }
 
-  // Those with this key behind that number.
+  // Those with this key behind that number, until visit() says false.
   template <class Visit>
   void for_each_behind(Number number, const Envelope& key, Visit&& visit) const {
     const auto found = queues_.find(key);
     if (found == queues_.end()) return;
-    for (const auto& [other, item] : found->second)
-      if (other > number) visit(item);
+    const auto& queue = found->second;
+    for (auto each = queue.upper_bound(number); each != queue.end(); ++each)
+      if (!visit(each->second)) return;
   }
 
-  std::optional<Item> withdraw(const Envelope& key, const Item& item) {
+  std::optional<Item> withdraw(const Envelope& key, Number number) {
     const auto found = queues_.find(key);
     if (found == queues_.end()) return std::nullopt;
-    auto& queue = found->second;
-    const auto place = std::find_if(queue.begin(), queue.end(),
-                                    [&](const auto& each) { return each.second == item; });
-    if (place == queue.end()) return std::nullopt;
+    const auto place = found->second.find(number);
+    if (place == found->second.end()) return std::nullopt;
     Item taken = std::move(place->second);
-    queue.erase(place);
-    if (queue.empty()) queues_.erase(found);
+    remove(found, place);
     return taken;
   }
 
+  // The same where its number is not known.
+  std::optional<Item> withdraw(const Envelope& key, const Item& item) {
+    const auto found = queues_.find(key);
+    if (found == queues_.end()) return std::nullopt;
+    for (const auto& [number, posted] : found->second)
+      if (posted == item) return withdraw(key, number);
+    return std::nullopt;
+  }
+
  private:
-  // None of these queues is empty.
-  std::unordered_map<Envelope, std::deque<std::pair<Number, Item>>, EnvelopeHash> queues_;
+  using Queue = std::map<Number, Item>;
+  using Queues = std::unordered_map<Envelope, Queue, EnvelopeHash>;
+
+  void remove(typename Queues::iterator queue, typename Queue::iterator place) {
+    queue->second.erase(place);
+    if (queue->second.empty()) queues_.erase(queue);
+  }
+
+  Queues queues_;  // none is empty
   Number last_ = 0;
 };
 
@@ -161,9 +174,7 @@ class UnexpectedMessages {
   void add(Number number, const Envelope& message, Item item) {
     const auto place = in_order_.emplace(number, std::make_pair(message, std::move(item))).first;
     try {
-      put_in_queue(by_envelope_, message, [&](auto& queue) {
-        queue.insert(std::upper_bound(queue.begin(), queue.end(), number), number);
-      });
+      enter(number, message);
     } catch (...) {
       in_order_.erase(place);
       throw;
@@ -172,21 +183,14 @@ class UnexpectedMessages {
 
   // Takes out the earliest message that the key accepts.
   std::optional<Item> take(const Envelope& key) {
-    if (key.source != any_rank && key.tag != any_tag) {
-      const auto found = by_envelope_.find(key);
-      return found == by_envelope_.end() ? std::nullopt
-                                         : remove(in_order_.find(found->second.front()));
-    }
-    for (auto each = in_order_.begin(); each != in_order_.end(); ++each)
-      if (key.accepts(each->second.first)) return remove(each);
-    return std::nullopt;
+    const bool wide = key.source == any_rank || key.tag == any_tag;
+    if (wide && !knows_wildcards() && !learn_wildcards()) return take_from_front(key);
+    const auto found = by_key_.find(key);
+    return found == by_key_.end() ? std::nullopt : remove(in_order_.find(*found->second.begin()));
   }
-
-  template <class Predicate>
-  std::optional<Item> take_if(Predicate&& wanted) {
-    for (auto each = in_order_.begin(); each != in_order_.end(); ++each)
-      if (wanted(each->second.second)) return remove(each);
-    return std::nullopt;
+  std::optional<Item> take(Number number) {
+    const auto place = in_order_.find(number);
+    return place == in_order_.end() ? std::nullopt : remove(place);
   }
 
   template <class Visit>
@@ -197,17 +201,67 @@ class UnexpectedMessages {
  private:
   using Order = std::map<Number, std::pair<Envelope, Item>>;
 
+  // Those by which a message is found: its own, and behind it those with wildcards.
+  static std::array<Envelope, 4> keys_of(const Envelope& message) {
+    return {message, Envelope{message.communicator, any_rank, message.tag},
+            Envelope{message.communicator, message.source, any_tag},
+            Envelope{message.communicator, any_rank, any_tag}};
+  }
+  bool knows_wildcards() const noexcept { return keys_ > 1; }
+
+  void enter(Number number, const Envelope& message, std::size_t first = 0) {
+    const auto keys = keys_of(message);
+    for (std::size_t i = first; i < keys_; ++i) {
+      try {
+        put_in_queue(by_key_, keys[i], [&](auto& numbers) { numbers.insert(number); });
+      } catch (...) {
+        while (i-- > first) leave(number, keys[i]);
+        throw;
+      }
+    }
+  }
+  void leave(Number number, const Envelope& key) noexcept {
+    const auto found = by_key_.find(key);
+    found->second.erase(number);
+    if (found->second.empty()) by_key_.erase(found);
+  }
+
+  // From the first receive with a wildcard on; programs without one need not pay for them. False:
+  // there is no memory.
+  bool learn_wildcards() noexcept {
+    auto next = in_order_.begin();
+    keys_ = 4;
+    try {
+      for (; next != in_order_.end(); ++next) enter(next->first, next->second.first, 1);
+      return true;
+    } catch (const std::bad_alloc&) {
+      while (next != in_order_.begin()) {
+        --next;
+        const auto keys = keys_of(next->second.first);
+        for (std::size_t i = 1; i < keys_; ++i) leave(next->first, keys[i]);
+      }
+      keys_ = 1;
+      return false;
+    }
+  }
+
+  std::optional<Item> take_from_front(const Envelope& key) {
+    for (auto each = in_order_.begin(); each != in_order_.end(); ++each)
+      if (key.accepts(each->second.first)) return remove(each);
+    return std::nullopt;
+  }
+
   std::optional<Item> remove(typename Order::iterator place) {
-    const auto queue = by_envelope_.find(place->second.first);
-    queue->second.erase(std::find(queue->second.begin(), queue->second.end(), place->first));
-    if (queue->second.empty()) by_envelope_.erase(queue);
+    const auto keys = keys_of(place->second.first);
+    for (std::size_t i = 0; i < keys_; ++i) leave(place->first, keys[i]);
     Item item = std::move(place->second.second);
     in_order_.erase(place);
     return item;
   }
 
   Order in_order_;
-  std::unordered_map<Envelope, std::deque<Number>, EnvelopeHash> by_envelope_;  // none is empty
+  std::unordered_map<Envelope, std::set<Number>, EnvelopeHash> by_key_;  // none is empty
+  std::size_t keys_ = 1;  // of a message, by which it is found
   Number last_ = 0;
 };
 

@@ -18,7 +18,8 @@ using transport::Message;
 using transport::Verdict;
 
 void MatchReceiver::post(MatchedRequest& request, const std::shared_ptr<MatchJob>& job) {
-  take_offer_or_wait({&request, job, posted_.next_number()}, false);
+  request.match_place = {posted_.next_number(), 0, 0};
+  take_offer_or_wait({&request, job, request.match_place.number}, false);
 }
 
 // A receive whose offer has come to nothing is posted again, as early as it was.
@@ -39,7 +40,8 @@ void MatchReceiver::take_offer_or_wait(Receiving receiving, bool again) {
 
 std::optional<MatchReceiver::IncomingOffer> MatchReceiver::take_unexpected(const Envelope& key) {
   auto offer = unexpected_.take(key);
-  while (offer && letters_.gone(offer->sender)) offer = unexpected_.take(key);
+  for (; offer && letters_.gone(offer->sender); offer = unexpected_.take(key)) let_go(*offer);
+  if (offer) let_go(*offer);
   return offer;
 }
 
@@ -69,20 +71,15 @@ void MatchReceiver::read_offer(int rank, LetterReader& letter) {
   if (auto posted = posted_.take(offer.envelope))
     pair(std::move(posted->second), std::move(offer));
   else
-    unexpected_.add(offer.number, offer.envelope, std::move(offer));
+    leave_unexpected(std::move(offer));
 }
 
 void MatchReceiver::pair(Receiving receiving, IncomingOffer offer) {
   try {
     if (const auto inviting = inviting_.find(receiving.invitation); inviting != inviting_.end()) {
-      ++kept_[inviting->second.key];
-      inviting->second.offer = std::move(offer);  // until its sender has decided
-      return;
+      return leave_with_invitation(inviting->second, inviting->first, offer);
     }
-    if (one_leaves(receiving, offer)) {
-      to_answer_.emplace_back(std::move(receiving), std::move(offer));
-      return;
-    }
+    if (one_leaves(receiving, offer)) return leave_waiting(receiving, offer);
   } catch (const std::bad_alloc& failure) {  // what was to be kept has not been moved
     const Error error = error_of(failure);
     refuse(offer, *receiving.job, error);
@@ -95,12 +92,87 @@ bool MatchReceiver::one_leaves(const Receiving& receiving, const IncomingOffer& 
   return (offer.leaves || receiving.job->leaves) && receiving.request->recording().peer != any_rank;
 }
 
+// ---- Where offers are. Where there is no memory nothing has been moved.
+
+void MatchReceiver::leave_unexpected(IncomingOffer offer) {
+  const OfferName name{offer.sender, offer.id};
+  hold(offer, Where::unexpected, offer.number);
+  try {
+    unexpected_.add(offer.number, offer.envelope, std::move(offer));
+  } catch (...) {
+    offers_.erase(name);
+    throw;
+  }
+}
+
+// Until its sender has decided.
+void MatchReceiver::leave_with_invitation(Inviting& inviting, Id invitation, IncomingOffer& offer) {
+  hold(offer, Where::kept, invitation);
+  try {
+    ++kept_[inviting.key];
+  } catch (...) {
+    let_go(offer);
+    throw;
+  }
+  inviting.offer = std::move(offer);
+}
+
+void MatchReceiver::leave_waiting(Receiving& receiving, IncomingOffer& offer) {
+  const Id id = ++last_id_;
+  const auto place = to_answer_.try_emplace(id).first;
+  try {
+    hold(offer, Where::waiting, id);
+  } catch (...) {
+    to_answer_.erase(place);
+    throw;
+  }
+  receiving.request->match_place.letter = id;
+  place->second = {std::move(receiving), std::move(offer)};
+}
+
+std::unordered_map<MatchReceiver::Id, MatchReceiver::Answered>::iterator
+MatchReceiver::enter_answered(Id id, const Answered& answered) {
+  const Envelope key = envelope_of(answered.receiving.request->recording());
+  const auto place = answered_.try_emplace(id).first;
+  try {
+    ++answering_[key];
+    try {
+      hold(answered.offer, Where::answered, id);
+    } catch (...) {
+      uncount(answering_, key);
+      throw;
+    }
+  } catch (...) {
+    answered_.erase(place);
+    throw;
+  }
+  return place;
+}
+
+MatchReceiver::Answered MatchReceiver::leave_answered(
+    std::unordered_map<Id, Answered>::iterator answered) {
+  Answered left = std::move(answered->second);
+  answered_.erase(answered);
+  let_go(left.offer);
+  if (left.receiving.request != nullptr)
+    uncount(answering_, envelope_of(left.receiving.request->recording()));
+  return left;
+}
+
+// It is closed once it is confirmed.
+void MatchReceiver::abandon(Answered& answered, const Error& why) noexcept {
+  uncount(answering_, envelope_of(answered.receiving.request->recording()));
+  answered.receiving.request = nullptr;
+  answered.abandoned = why;
+}
+
 // ---- Answers
 
 void MatchReceiver::answer_those_that_leave() {
   while (!to_answer_.empty()) {
-    auto [receiving, offer] = std::move(to_answer_.front());
-    to_answer_.pop_front();
+    auto [receiving, offer] = std::move(to_answer_.begin()->second);
+    to_answer_.erase(to_answer_.begin());
+    let_go(offer);
     if (letters_.gone(offer.sender))
       take_offer_or_wait(std::move(receiving), true);
     else
@@ -144,13 +216,15 @@ void MatchReceiver::send_answer(Answered& answered) {
     return complete(answered);
   }
   // What may throw comes before the letter is sent.
-  const auto place = answered_.try_emplace(id).first;
+  const auto place = enter_answered(id, answered);
   try {
     letters_.write(offer.sender, *answered.receiving.job, letter);
   } catch (...) {
-    answered_.erase(place);
+    place->second = std::move(answered);
+    answered = leave_answered(place);
     throw;
   }
+  answered.receiving.request->match_place.letter = id;
   place->second = std::move(answered);
 }
 
@@ -205,8 +279,7 @@ void MatchReceiver::read_confirm(LetterReader& letter) {
   if (found == answered_.end()) return;  // the sender has died, or withdrawn
   // Before it leaves its place, as there may be no memory.
   if (!connected) found->second.refusals.push_back({found->second.transport, Error(kind, why)});
-  Answered answered = std::move(found->second);
-  answered_.erase(found);
+  Answered answered = leave_answered(found);
   if (!answered.receiving.request) {  // abandoned while its answer was on the way
     if (connected) return answered.acceptance->confirm()->close();
     // Or the sender would wait for our next answer.

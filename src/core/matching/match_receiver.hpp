@@ -4,7 +4,7 @@
 // lock.
 #pragma once
 
-#include <deque>
+#include <map>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -53,7 +53,6 @@ class MatchReceiver final : public MatchSide {
     std::shared_ptr<MatchJob> job;
     std::uint64_t number = 0;
     Id invitation = 0;  // none: 0, or one that is not in `inviting_` any more
-    bool operator==(const Receiving& other) const noexcept { return request == other.request; }
   };
   struct IncomingOffer {  // a send of a peer, as its letter describes it
     int sender = -1;      // world rank
@@ -64,6 +63,26 @@ class MatchReceiver final : public MatchSide {
     Contents contents;
     TheirOffers theirs;
     bool leaves = false;
+  };
+  struct OfferName {  // of a send of a peer's
+    int sender = -1;
+    Id id = 0;
+    bool operator==(const OfferName&) const = default;
+  };
+  struct OfferNameHash {
+    std::size_t operator()(const OfferName& name) const noexcept {
+      return name.id * 0x9e3779b97f4a7c15u ^ static_cast<std::size_t>(name.sender);
+    }
+  };
+  struct OfferPlace {
+    enum class Where : std::uint8_t { unexpected, waiting, kept, answered };
+    Where where;
+    std::uint64_t number;  // there
+  };
+  using Where = OfferPlace::Where;
+  struct Waiting {  // an answer, until all letters of a round have been read
+    Receiving receiving;
+    IncomingOffer offer;
   };
   struct Answered {  // a receive whose answer is on its way
     Receiving receiving;
@@ -93,6 +112,17 @@ class MatchReceiver final : public MatchSide {
   // Whether the receive counts as matched as soon as its answer has been sent: one of the two
   // processes may not act again, so no Confirm can be expected.
   static bool one_leaves(const Receiving& receiving, const IncomingOffer& offer);
+  // Each offer that is here is in one place, by which a withdrawal finds it.
+  void hold(const IncomingOffer& offer, Where where, std::uint64_t number) {
+    offers_.insert_or_assign({offer.sender, offer.id}, OfferPlace{where, number});
+  }
+  void let_go(const IncomingOffer& offer) noexcept { offers_.erase({offer.sender, offer.id}); }
+  void leave_unexpected(IncomingOffer offer);
+  void leave_with_invitation(Inviting& inviting, Id invitation, IncomingOffer& offer);
+  void leave_waiting(Receiving& receiving, IncomingOffer& offer);
+  std::unordered_map<Id, Answered>::iterator enter_answered(Id id, const Answered& answered);
+  Answered leave_answered(std::unordered_map<Id, Answered>::iterator answered);
+  void abandon(Answered& answered, const base::Error& why) noexcept;
   void answer(Answered answered);
   void send_answer(Answered& answered);
   bool accept_next(Answered& answered);
@@ -109,6 +139,7 @@ class MatchReceiver final : public MatchSide {
   void revoke(Id id) noexcept;
   void revoke_behind(const Envelope& key, std::uint64_t number) noexcept;
   Inviting end_invitation(std::unordered_map<Id, Inviting>::iterator inviting);
+  bool waits_to_end(Id invitation) const;
   void accept_invited(Inviting& inviting, const IncomingOffer& sent, const std::string& transport,
                       std::span<const std::byte> record);
   void fail_invited(const Receiving& receiving, base::ErrorKind kind, const std::string& why);
@@ -116,11 +147,14 @@ class MatchReceiver final : public MatchSide {
   int self_;  // our world rank
   PostedReceives<Receiving> posted_;
   UnexpectedMessages<IncomingOffer> unexpected_;
-  std::deque<std::pair<Receiving, IncomingOffer>> to_answer_;  // by offers that leave
+  std::unordered_map<OfferName, OfferPlace, OfferNameHash> offers_;
+  std::map<Id, Waiting> to_answer_;  // by offers that leave; in the order in which they have come
   std::unordered_map<Id, Answered> answered_;
+  EnvelopeCounts answering_;  // those whose receives have not been given up, by these
   std::unordered_map<Id, Inviting> inviting_;
   EnvelopeCounts kept_;                                  // invitations that keep an offer, by key
   EnvelopeCounts revoking_;                              // those that are being revoked, by key
+  EnvelopeCounts invited_;                               // those that are not
   std::unordered_map<int, std::uint64_t> accepts_read_;  // by rank
 };
 

@@ -13,7 +13,8 @@ using base::ErrorKind;
 
 void MatchReceiver::withdraw(MatchedRequest& request, const Error& why) {
   const Envelope key = envelope_of(request.recording());
-  if (const auto posted = posted_.withdraw(key, Receiving{&request, nullptr, 0, 0})) {
+  const MatchedRequest::MatchPlace place = request.match_place;
+  if (const auto posted = posted_.withdraw(key, place.number)) {
     if (const auto inviting = inviting_.find(posted->invitation); inviting != inviting_.end()) {
       inviting->second.receiving.request = nullptr;
       revoke(posted->invitation);
@@ -21,26 +22,21 @@ void MatchReceiver::withdraw(MatchedRequest& request, const Error& why) {
     return revoke_behind(key, posted->number);
   }
   // It keeps an offer, or there was no memory to post it.
-  const auto keeps = std::find_if(inviting_.begin(), inviting_.end(), [&](const auto& each) {
-    return each.second.receiving.request == &request;
-  });
-  if (keeps != inviting_.end()) {
+  const auto keeps = inviting_.find(place.invitation);
+  if (keeps != inviting_.end() && keeps->second.receiving.request == &request) {
     keeps->second.receiving.request = nullptr;
     return revoke(keeps->first);
   }
-  const auto waiting = std::find_if(to_answer_.begin(), to_answer_.end(), [&](const auto& each) {
-    return each.first.request == &request;
-  });
-  if (waiting != to_answer_.end()) {
-    refuse(waiting->second, *waiting->first.job, why);
+  const auto waiting = to_answer_.find(place.letter);
+  if (waiting != to_answer_.end() && waiting->second.receiving.request == &request) {
+    refuse(waiting->second.offer, *waiting->second.receiving.job, why);
+    let_go(waiting->second.offer);
     to_answer_.erase(waiting);
     return;
   }
-  for (auto& [id, answered] : answered_) {
-    if (answered.receiving.request != &request) continue;
-    answered.receiving.request = nullptr;
-    answered.abandoned = why;  // closed once it is confirmed
-  }
+  const auto answered = answered_.find(place.letter);
+  if (answered != answered_.end() && answered->second.receiving.request == &request)
+    abandon(answered->second, why);
 }
 
 void MatchReceiver::give_up_receive(const Receiving& receiving, const Error& error) {
@@ -81,42 +77,41 @@ void MatchReceiver::tell_withdrawn(int rank, Id id) {
 
 // A receive that has taken it is posted again.
 void MatchReceiver::drop_offer(int rank, Id id) {
-  const auto withdrawn = [&](const IncomingOffer& offer) {
-    return offer.sender == rank && offer.id == id;
-  };
-  if (unexpected_.take_if(withdrawn)) return;
-  const auto waiting = std::find_if(to_answer_.begin(), to_answer_.end(),
-                                    [&](const auto& each) { return withdrawn(each.second); });
-  if (waiting != to_answer_.end()) {
-    Receiving receiving = std::move(waiting->first);
-    to_answer_.erase(waiting);
-    return take_offer_or_wait(std::move(receiving), true);
-  }
-  if (!kept_.empty()) {
-    const auto keeps = std::find_if(inviting_.begin(), inviting_.end(), [&](const auto& each) {
-      return each.second.offer && withdrawn(*each.second.offer);
-    });
-    if (keeps != inviting_.end()) {  // its sender may still accept it, by another send
-      keeps->second.offer.reset();
-      uncount(kept_, keeps->second.key);
-      if (keeps->second.receiving.request == nullptr) return;
-      revoke(keeps->first);
-      return take_offer_or_wait(keeps->second.receiving, true);
+  const auto found = offers_.find({rank, id});
+  if (found == offers_.end()) return;
+  const auto [where, number] = found->second;
+  offers_.erase(found);
+  switch (where) {
+    case Where::unexpected:
+      unexpected_.take(number);
+      return;
+    case Where::waiting: {
+      const auto waiting = to_answer_.find(number);
+      Receiving receiving = std::move(waiting->second.receiving);
+      to_answer_.erase(waiting);
+      return take_offer_or_wait(std::move(receiving), true);
+    }
+    case Where::kept: {  // its sender may still accept it, by another send
+      Inviting& inviting = inviting_.find(number)->second;
+      inviting.offer.reset();
+      uncount(kept_, inviting.key);
+      if (inviting.receiving.request == nullptr) return;
+      const Receiving receiving = inviting.receiving;
+      revoke(number);
+      return take_offer_or_wait(receiving, true);
+    }
+    case Where::answered: {
+      Receiving receiving = leave_answered(answered_.find(number)).receiving;
+      if (receiving.request) take_offer_or_wait(std::move(receiving), true);
     }
   }
-  const auto found = std::find_if(answered_.begin(), answered_.end(),
-                                  [&](const auto& each) { return withdrawn(each.second.offer); });
-  if (found == answered_.end()) return;
-  Receiving receiving = std::move(found->second.receiving);
-  answered_.erase(found);
-  if (receiving.request) take_offer_or_wait(std::move(receiving), true);
 }
 
 // An offer whose receive has been matched with another send.
 void MatchReceiver::put_back(IncomingOffer offer) {
   if (auto posted = posted_.take(offer.envelope))
     return pair(std::move(posted->second), std::move(offer));
-  unexpected_.add(offer.number, offer.envelope, std::move(offer));
+  leave_unexpected(std::move(offer));
 }
 
 // ---- Senders
@@ -124,14 +119,15 @@ void MatchReceiver::put_back(IncomingOffer offer) {
 void MatchReceiver::leave_the_gone() {
   while (Answered* const answered = first_of_the_gone()) {
     const Receiving receiving = answered->receiving;
-    answered->receiving.request = nullptr;
-    answered->abandoned = Error(ErrorKind::mpi);
+    abandon(*answered, Error(ErrorKind::mpi));
     take_offer_or_wait(receiving, true);
   }
   // A sender may die just now: what it has been answered for goes with the next look.
-  std::erase_if(answered_, [&](const auto& entry) {
-    return entry.second.receiving.request == nullptr && letters_.dead(entry.second.offer.sender);
-  });
+  for (auto next = answered_.begin(); next != answered_.end();) {
+    const auto each = next++;
+    if (each->second.receiving.request == nullptr && letters_.dead(each->second.offer.sender))
+      leave_answered(each);
+  }
   for (auto inviting = inviting_.begin(); inviting != inviting_.end();) {
     const auto each = inviting++;
     if (letters_.dead(each->second.sender)) end_invitation(each);

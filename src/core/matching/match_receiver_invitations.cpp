@@ -20,13 +20,12 @@ bool MatchReceiver::may_invite(const Receiving& receiving, const Envelope& key) 
   const int sender = receiving.request->recording().peer_world;
   if (sender == self_ || letters_.gone(sender)) return false;
   if (revoking_.count(key) != 0) return false;  // what its sender makes of those, only it knows
-  // One that may be posted again would stand before this one.
-  const auto in_the_way = [&](const auto& entry) {
-    return entry.second.receiving.request != nullptr &&
-           entry.second.receiving.number < receiving.number &&
-           envelope_of(entry.second.receiving.request->recording()).accepts(key);
-  };
-  return std::none_of(answered_.begin(), answered_.end(), in_the_way);
+  // One that may be posted again would stand before this one, which is the latest of all.
+  for (const Envelope& wider : {key, Envelope{key.communicator, any_rank, key.tag},
+                                Envelope{key.communicator, key.source, any_tag},
+                                Envelope{key.communicator, any_rank, any_tag}})
+    if (answering_.count(wider) != 0) return false;
+  return true;
 }
 
 // An invitation that cannot be made leaves an ordinary receive.
@@ -49,11 +48,18 @@ void MatchReceiver::invite(Receiving& receiving, const Envelope& key) {
   inviting.receiving = receiving;
   const auto place = inviting_.emplace(id, std::move(inviting)).first;
   try {
-    write_invitation(id, place->second, *before);
+    ++invited_[key];
+    try {
+      write_invitation(id, place->second, *before);
+    } catch (...) {
+      uncount(invited_, key);
+      throw;
+    }
   } catch (...) {
     inviting_.erase(place);
     throw;
   }
+  receiving.request->match_place.invitation = id;
 }
 
 void MatchReceiver::write_invitation(Id id, const Inviting& inviting, std::size_t before) {
@@ -105,7 +111,7 @@ void MatchReceiver::accept_invited(Inviting& inviting, const IncomingOffer& sent
                                    std::span<const std::byte> record) {
   MatchedRequest& request = *inviting.receiving.request;
   const auto job = inviting.receiving.job;
-  posted_.withdraw(envelope_of(request.recording()), inviting.receiving);
+  posted_.withdraw(envelope_of(request.recording()), inviting.receiving.number);
   attempt(request, job, [&] {
     take_match(request, {sent.envelope.source, sent.envelope.tag, sent.message.bytes},
                inviting.own.offers.at(transport)->connect(record), transport, inviting.own.refusals,
@@ -117,7 +123,7 @@ void MatchReceiver::accept_invited(Inviting& inviting, const IncomingOffer& sent
 void MatchReceiver::fail_invited(const Receiving& receiving, ErrorKind kind,
                                  const std::string& why) {
   MatchedRequest& request = *receiving.request;
-  posted_.withdraw(envelope_of(request.recording()), receiving);
+  posted_.withdraw(envelope_of(request.recording()), receiving.number);
   jobs_.fail(request, *receiving.job,
              base::error_by(kind, [&] { return request.label() + ": " + why; }));
 }
@@ -126,8 +132,11 @@ MatchReceiver::Inviting MatchReceiver::end_invitation(
     std::unordered_map<Id, Inviting>::iterator inviting) {
   Inviting ended = std::move(inviting->second);
   inviting_.erase(inviting);
-  if (ended.revoking) uncount(revoking_, ended.key);
-  if (ended.offer) uncount(kept_, ended.key);
+  uncount(ended.revoking ? revoking_ : invited_, ended.key);
+  if (ended.offer) {
+    uncount(kept_, ended.key);
+    let_go(*ended.offer);
+  }
   return ended;
 }
 
@@ -138,6 +147,7 @@ void MatchReceiver::revoke(Id id) noexcept {
   if (found == inviting_.end() || found->second.revoking) return;
   base::log::failures_in([&] {
     ++revoking_[found->second.key];
+    uncount(invited_, found->second.key);
     found->second.revoking = true;
     LetterWriter letter;
     letter.value(LetterKind::revoke)
@@ -148,9 +158,19 @@ void MatchReceiver::revoke(Id id) noexcept {
   });
 }
 
+// None is invited behind one that is being revoked.
 void MatchReceiver::revoke_behind(const Envelope& key, std::uint64_t number) noexcept {
-  posted_.for_each_behind(number, key,
-                          [&](const Receiving& receiving) { revoke(receiving.invitation); });
+  if (invited_.count(key) == 0) return;
+  posted_.for_each_behind(number, key, [&](const Receiving& receiving) {
+    if (waits_to_end(receiving.invitation)) return false;
+    revoke(receiving.invitation);
+    return true;
+  });
+}
+
+bool MatchReceiver::waits_to_end(Id invitation) const {
+  const auto found = inviting_.find(invitation);
+  return found != inviting_.end() && found->second.revoking;
 }
 
 // The receive is an ordinary one from now on, and answers the offer that it has kept.

@@ -9,6 +9,7 @@
 
 #include "base/log.hpp"
 #include "core/matched_request.hpp"
+#include "core/matching/few_lines.hpp"
 #include "core/matching/matcher.hpp"
 
 namespace penstock::core {
@@ -59,12 +60,16 @@ std::string Matcher::describe_matches() const {
 
 void Matcher::report_leftovers() {
   const std::lock_guard lock(mutex_);
-  receiver_.for_each_unexpected([](const Envelope& envelope, std::size_t bytes) {
-    base::log::error(
-        fmt::format("rank {} has handed a send of {} bytes with tag {} to "
-                    "match, and no receive for it was ever handed to match here",
-                    envelope.source, bytes, envelope.tag));
+  FewLines lines;
+  receiver_.for_each_unexpected([&](const Envelope& envelope, std::size_t bytes) {
+    lines.add([&] {
+      return fmt::format(
+          "rank {} has handed a send of {} bytes with tag {} to "
+          "match, and no receive for it was ever handed to match here",
+          envelope.source, bytes, envelope.tag);
+    });
   });
+  lines.tell_the_rest("sends were handed to match without a receive here");
 }
 
 }  // namespace penstock::core

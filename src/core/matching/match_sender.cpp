@@ -44,9 +44,9 @@ void MatchSender::post(MatchedRequest& request, const std::shared_ptr<MatchJob>&
 void MatchSender::enter(Id id, Sending sending) {
   const auto place = sending_.emplace(id, std::move(sending)).first;
   try {
-    sending_ids_.emplace(place->second.request, id);
     put_in_queue(unanswered_, place->second.key, [&](auto& queue) { queue.push_back(id); });
     place->second.unanswered = true;
+    place->second.request->match_place = {0, 0, id};
   } catch (...) {
     forget(place);
     throw;
@@ -56,7 +56,6 @@ void MatchSender::enter(Id id, Sending sending) {
 void MatchSender::forget(std::unordered_map<Id, Sending>::iterator sending) {
   note_answer(sending->first, sending->second);
   if (sending->second.withdrawn) uncount(withdrawn_, sending->second.key);
-  if (sending->second.request != nullptr) sending_ids_.erase(sending->second.request);
   sending_.erase(sending);
 }
 
@@ -117,8 +116,12 @@ bool MatchSender::connect(Sending& sending, Id receiver_id, LetterReader& answer
 void MatchSender::note_answer(Id id, Sending& sending) {
   if (!std::exchange(sending.unanswered, false)) return;
   const auto found = unanswered_.find(sending.key);
-  found->second.erase(std::find(found->second.begin(), found->second.end(), id));
+  found->second.erase(place_of(found->second, id));
   if (found->second.empty()) unanswered_.erase(found);
+}
+
+std::deque<MatchSender::Id>::iterator MatchSender::place_of(std::deque<Id>& queue, Id id) {
+  return std::lower_bound(queue.begin(), queue.end(), id);
 }
 
 void MatchSender::cannot_read_answer(Id id, const Error& error) {
@@ -132,9 +135,8 @@ void MatchSender::cannot_read_answer(Id id, const Error& error) {
 
 // Its offer must not be taken any more.
 void MatchSender::withdraw(MatchedRequest& request, const Error& /*why*/) {
-  const auto id = sending_ids_.extract(&request);
-  if (id.empty()) return;
-  const auto sending = sending_.find(id.mapped());
+  const auto sending = sending_.find(request.match_place.letter);
+  if (sending == sending_.end() || sending->second.request != &request) return;
   send_withdrawal(sending->second, sending->first);
   sending->second.request = nullptr;
   if (letters_.dead(request.recording().peer_world)) return forget(sending);

@@ -56,10 +56,15 @@ class MatchSender final : public MatchSide {
   };
   struct Invitation {
     Id id = 0;
-    std::size_t due = 0;         // sends of its key that come before the one it is for
+    std::uint64_t due = 0;       // the number of sends that come before the one it is for
     transport::Message message;  // the receive, without buffer
     Contents contents;
     TheirOffers theirs;
+  };
+  struct Invitations {        // of one key, in their order
+    std::uint64_t sends = 0;  // that have been posted since the first of them came
+    std::deque<Invitation> waiting;
+    bool empty() const noexcept { return waiting.empty(); }
   };
   struct Accepting {                                    // an invitation
     std::unique_ptr<transport::Acceptance> acceptance;  // none: the send does not fit
@@ -82,6 +87,7 @@ class MatchSender final : public MatchSide {
   void count_withdrawn(Sending& sending) noexcept;
 
   void enter(Id id, Sending sending);
+  static std::deque<Id>::iterator place_of(std::deque<Id>& queue, Id id);
   void forget(std::unordered_map<Id, Sending>::iterator sending);
   void note_answer(Id id, Sending& sending);
   bool connect(Sending& sending, Id receiver_id, LetterReader& answer);
@@ -100,13 +106,11 @@ class MatchSender final : public MatchSide {
   void decline_from(const SendKey& key, std::size_t place);
 
   std::unordered_map<Id, Sending> sending_;
-  std::unordered_map<const MatchedRequest*, Id> sending_ids_;  // those that have not been withdrawn
-  // Offers; no queue is empty.
+  // Offers, in their order; no queue is empty.
   std::unordered_map<SendKey, std::deque<Id>, SendKeyHash> unanswered_;
   SendKeyCounts withdrawn_;  // offers that have been withdrawn and that the receiver may know of
-  // Invitations; no queue is empty.
-  std::unordered_map<SendKey, std::deque<Invitation>, SendKeyHash> invitations_;
-  std::unordered_map<int, Accepted> accepted_;  // by rank
+  std::unordered_map<SendKey, Invitations, SendKeyHash> invitations_;  // none is empty
+  std::unordered_map<int, Accepted> accepted_;                         // by rank
 };
 
 }  // namespace penstock::core

@@ -45,8 +45,10 @@ void MatchSender::read_invite(int rank, LetterReader& letter) {
   // See count_withdrawn().
   if (withdrawn_.count(key) != 0) return decline(rank, invitation.id);
   if (place >= offered) {
-    invitation.due = place - offered;
-    put_in_queue(invitations_, key, [&](auto& queue) { queue.push_back(std::move(invitation)); });
+    put_in_queue(invitations_, key, [&](Invitations& queue) {
+      invitation.due = queue.sends + place - offered;
+      queue.waiting.push_back(std::move(invitation));
+    });
     return;
   }
   const Id id = unanswered->second[place];
@@ -62,12 +64,12 @@ std::optional<MatchSender::Invitation> MatchSender::take_invitation(const SendKe
   const auto found = invitations_.find(key);
   if (found == invitations_.end()) return std::nullopt;
   std::optional<Invitation> taken;
-  auto& waiting = found->second;
-  if (waiting.front().due == 0) {
+  auto& [sends, waiting] = found->second;
+  if (waiting.front().due <= sends) {
     taken = std::move(waiting.front());
     waiting.pop_front();
   }
-  for (Invitation& each : waiting) each.due -= each.due != 0;
+  ++sends;
   if (waiting.empty()) invitations_.erase(found);
   if (letters_.gone(key.receiver)) return std::nullopt;
   return taken;
@@ -89,7 +91,6 @@ bool MatchSender::accept_invitation(MatchedRequest& request, const std::shared_p
   if (offered != 0) {  // what it has offered may be used until the receiver has read this
     Sending& sending = sending_.at(offered);
     note_answer(offered, sending);
-    sending_ids_.erase(&request);
     sending.request = nullptr;
   }
   if (!accepting->acceptance) {
@@ -186,10 +187,12 @@ void MatchSender::read_revoke(int rank, LetterReader& letter) {
   const SendKey key{communicator, rank, letter.value<int>()};
   const auto found = invitations_.find(key);
   if (found == invitations_.end()) return;
-  const auto revoked = std::find_if(found->second.begin(), found->second.end(),
-                                    [&](const Invitation& each) { return each.id == id; });
-  if (revoked != found->second.end())
-    decline_from(key, static_cast<std::size_t>(revoked - found->second.begin()));
+  const auto& waiting = found->second.waiting;
+  const auto revoked =
+      std::lower_bound(waiting.begin(), waiting.end(), id,
+                       [](const Invitation& each, Id wanted) { return each.id < wanted; });
+  if (revoked != waiting.end() && revoked->id == id)
+    decline_from(key, static_cast<std::size_t>(revoked - waiting.begin()));
 }
 
 // Declines those behind it, too: each of them counts the receives before it, and one of these is
@@ -197,12 +200,10 @@ void MatchSender::read_revoke(int rank, LetterReader& letter) {
 void MatchSender::decline_from(const SendKey& key, std::size_t place) {
   const auto found = invitations_.find(key);
   if (found == invitations_.end()) return;
-  auto& waiting = found->second;
-  while (waiting.size() > place) {
-    const Id id = waiting[place].id;
-    waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(place));
-    decline(key.receiver, id);
-  }
+  auto& waiting = found->second.waiting;
+  const auto first = waiting.begin() + static_cast<std::ptrdiff_t>(place);
+  for (auto each = first; each != waiting.end(); ++each) decline(key.receiver, each->id);
+  waiting.erase(first, waiting.end());
   if (waiting.empty()) invitations_.erase(found);
 }
 

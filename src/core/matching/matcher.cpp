@@ -9,6 +9,7 @@
 #include "base/log.hpp"
 #include "base/thread.hpp"
 #include "core/matched_request.hpp"
+#include "core/matching/few_lines.hpp"
 
 namespace penstock::core {
 
@@ -357,13 +358,15 @@ void Matcher::give_up_matches(const std::string& call) noexcept {
   base::log::failures_in([&] {
     std::unique_lock lock(mutex_);
     jobs_.wait_for_no_letters();
+    FewLines lines;
     give_up_where([&](const MatchedRequest& request, const MatchJob&) {
       const Error error = base::error_by(ErrorKind::not_matched, [&] {
         return request.label() + " is still unmatched at " + call;
       });
-      base::log::error(error.text());
+      lines.add([&] { return std::string(error.text()); });
       return std::optional(error);
     });
+    lines.tell_the_rest("requests are still unmatched at " + call);
     letters_.fall_silent();
     drive(std::move(lock));
   });

@@ -40,19 +40,21 @@ TEST(PostedReceives, PutBackKeepsItsPlace) {
 
 TEST(PostedReceives, WithdrawTakesOutOne) {
   PostedReceives<int> posted;
-  posted.post(posted.next_number(), {world, 0, 0}, 1);
+  const auto first = posted.next_number();
+  posted.post(first, {world, 0, 0}, 1);
   posted.post(posted.next_number(), {world, 0, 0}, 2);
-  EXPECT_TRUE(posted.withdraw({world, 0, 0}, 1));
-  EXPECT_FALSE(posted.withdraw({world, 0, 0}, 1));
+  EXPECT_EQ(posted.withdraw({world, 0, 0}, first), 1);
+  EXPECT_FALSE(posted.withdraw({world, 0, 0}, first));
   EXPECT_EQ(posted.take({world, 0, 0})->second, 2);
 }
 
-TEST(UnexpectedMessages, TakeIfFindsOne) {
+TEST(UnexpectedMessages, TakesOneByItsNumber) {
   UnexpectedMessages<int> messages;
   messages.add(messages.next_number(), {world, 1, 1}, 10);
-  messages.add(messages.next_number(), {world, 1, 1}, 11);
-  EXPECT_EQ(messages.take_if([](int item) { return item == 11; }), 11);
-  EXPECT_FALSE(messages.take_if([](int item) { return item == 11; }));
+  const auto second = messages.next_number();
+  messages.add(second, {world, 1, 1}, 11);
+  EXPECT_EQ(messages.take(second), 11);
+  EXPECT_FALSE(messages.take(second));
   EXPECT_EQ(messages.take({world, any_rank, any_tag}), 10);
 }
 
@@ -115,6 +117,24 @@ TEST(MatchOrder, WhatThereWasNoMemoryForIsNotThere) {
         put_with(allocations, [&] { messages.add(messages.next_number(), envelope, 1); });
     EXPECT_EQ(messages.take(envelope).has_value(), is_added);
     EXPECT_FALSE(messages.take({world, any_rank, any_tag}).has_value());
+  }
+}
+
+// Without memory for what finds them at once they are found one after the other.
+TEST(MatchOrder, AWildcardNeedsNoMemory) {
+  for (std::uint64_t allocations = 0; allocations < 16; ++allocations) {
+    SCOPED_TRACE(allocations);
+    UnexpectedMessages<int> messages;
+    for (int tag = 0; tag < 3; ++tag) messages.add(messages.next_number(), {world, 1, tag}, tag);
+    std::optional<int> first, second;
+    EXPECT_TRUE(put_with(allocations, [&] {
+      second = messages.take({world, any_rank, 1});
+      first = messages.take({world, 1, any_tag});
+    }));
+    EXPECT_EQ(second, 1);
+    EXPECT_EQ(first, 0);
+    EXPECT_EQ(messages.take({world, 1, 2}), 2);
+    EXPECT_FALSE(messages.take({world, any_rank, any_tag}));
   }
 }
 
