@@ -4,7 +4,6 @@
 #include <atomic>
 #include <climits>
 #include <cstring>
-#include <deque>
 #include <list>
 #include <mutex>
 #include <string>
@@ -155,7 +154,7 @@ class Outbox {
 
  private:
   struct Destination {
-    std::deque<Letter> waiting;
+    std::list<Letter> waiting;          // takes nothing while it is empty, as most are
     std::uint64_t handed_over = 0;      // letters that MPI has been given
     std::vector<std::uint64_t> in_mpi;  // of each send the number of its first letter, in order
   };
@@ -186,17 +185,20 @@ class Outbox {
     auto& waiting = destination.waiting;
     Letter bundle;
     std::size_t letters = 0, bytes = 0;
-    const auto size = [&] { return sizeof(std::uint64_t) + waiting[letters].size(); };
-    for (; letters < waiting.size() && (letters == 0 || bytes + size() <= bundle_bytes); ++letters)
-      bytes += size();
+    auto behind = waiting.begin();
+    for (; behind != waiting.end(); ++behind, ++letters) {
+      const std::size_t size = sizeof(std::uint64_t) + behind->size();
+      if (letters > 0 && bytes + size > bundle_bytes) break;
+      bytes += size;
+    }
     bundle.reserve(bytes);
-    for (std::size_t i = 0; i < letters; ++i) append(bundle, waiting[i]);
+    for (auto letter = waiting.begin(); letter != behind; ++letter) append(bundle, *letter);
     destination.in_mpi.reserve(destination.in_mpi.size() + 1);
     InMpi& sent = in_mpi_.emplace_back();
     sent.rank = rank;
     sent.first = destination.handed_over + 1;
     sent.letter = std::move(bundle);
-    waiting.erase(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(letters));
+    waiting.erase(waiting.begin(), behind);
     destination.handed_over += letters;
     destination.in_mpi.push_back(sent.first);
     if (is_over(sent, carrier_.send(rank, sent.letter, sent.transfer))) forget(in_mpi_.size() - 1);
