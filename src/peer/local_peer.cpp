@@ -34,23 +34,26 @@ std::string try_cross_memory(const AddressRecord& peer, int rank) {
 
 }  // namespace
 
-LocalPeer get_to_know(const AddressRecord& address, int rank, bool allow_cross_memory) {
+LocalPeer get_to_know(const AddressRecord& address, int rank, bool allow_cross_memory,
+                      base::SharedTexts& texts) {
   LocalPeer local_peer;
+  std::string why_not;
   if (address.usable == 0) {
-    local_peer.why_not = "peer has no shared memory";
+    why_not = "peer has no shared memory";
+  } else if (address.flag_bits != PENSTOCK_FLAG_BITS) {
+    why_not = "peer runs a Penstock built with another flag width";
+  } else {
+    local_peer.arena = Mapping::open(address.arena, why_not);
+  }
+  if (!local_peer.arena) {
+    local_peer.why_not = texts.share(why_not);
     return local_peer;
   }
-  if (address.flag_bits != PENSTOCK_FLAG_BITS) {
-    local_peer.why_not = "peer runs a Penstock built with another flag width";
-    return local_peer;
-  }
-  local_peer.arena = Mapping::open(address.arena, local_peer.why_not);
-  if (!local_peer.arena) return local_peer;
   local_peer.process = address.process;
-  local_peer.why_no_cross_memory = allow_cross_memory
-                                       ? try_cross_memory(address, rank)
-                                       : "cross-memory copy is switched off (PENSTOCK_CMA=0)";
-  local_peer.cross_memory = local_peer.why_no_cross_memory.empty();
+  why_not = allow_cross_memory ? try_cross_memory(address, rank)
+                               : "cross-memory copy is switched off (PENSTOCK_CMA=0)";
+  local_peer.cross_memory = why_not.empty();
+  local_peer.why_not = texts.share(why_not);
   return local_peer;
 }
 

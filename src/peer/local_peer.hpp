@@ -11,21 +11,23 @@
 #include <string>
 #include <vector>
 
+#include "base/shared_texts.hpp"
 #include "peer/handshake.hpp"
 #include "peer/mapping.hpp"
 
 namespace penstock::peer {
 
+// Each process has one of every rank of the job: small, and texts are shared.
 struct LocalPeer {
-  std::unique_ptr<Mapping> arena;  // null: not reachable
-  std::string why_not;
+  std::unique_ptr<Mapping> arena;   // null: not reachable
+  base::SharedTexts::Text why_not;  // reachable, or not across address spaces
   pid_t process = 0;
   bool cross_memory = false;  // the kernel copies between the two processes, both ways
-  std::string why_no_cross_memory;
 };
 
 // Tries everything with the process that sent this address. `rank` is ours; `allow_cross_memory`:
 // PENSTOCK_CMA.
-LocalPeer get_to_know(const AddressRecord& address, int rank, bool allow_cross_memory);
+LocalPeer get_to_know(const AddressRecord& address, int rank, bool allow_cross_memory,
+                      base::SharedTexts& texts);
 
 }  // namespace penstock::peer

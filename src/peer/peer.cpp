@@ -61,9 +61,9 @@ void Peer::add_peers(std::span<const transport::WireRecord> addresses) {
     if (static_cast<int>(rank) == world_.rank()) continue;
     try {
       local_peer = get_to_know(transport::from_wire<AddressRecord>(addresses[rank]), world_.rank(),
-                               settings_.cross_memory);
+                               settings_.cross_memory, texts_);
     } catch (const Error& error) {
-      local_peer.why_not = error.text();
+      local_peer.why_not = texts_.share(std::string(error.text()));
     }
   }
 }
@@ -76,7 +76,7 @@ transport::Verdict Peer::usable() const {
   if (!arena_) return {false, why_no_arena_};
   for (const LocalPeer& local_peer : peers_)
     if (local_peer.arena && !local_peer.cross_memory)
-      return {true, "shared memory; " + local_peer.why_no_cross_memory};
+      return {true, "shared memory; " + *local_peer.why_not};
   return {true, "shared memory"};
 }
 
@@ -157,9 +157,9 @@ transport::Verdict Peer::reaches(int rank) const {
   if (rank < 0 || static_cast<std::size_t>(rank) >= peers_.size())
     return {false, "peer is not of this job"};
   const LocalPeer& local_peer = peers_[static_cast<std::size_t>(rank)];
-  if (!local_peer.arena) return {false, local_peer.why_not};
-  return {true, local_peer.cross_memory ? "shared memory and cross-memory copy"
-                                        : local_peer.why_no_cross_memory};
+  if (!local_peer.arena) return {false, *local_peer.why_not};
+  return {true,
+          local_peer.cross_memory ? "shared memory and cross-memory copy" : *local_peer.why_not};
 }
 
 ExposedMemory Peer::expose(const void* memory, std::size_t bytes) const {

@@ -111,6 +111,7 @@ class Peer final : public transport::Transport {
   std::unique_ptr<Arena> arena_;
   std::string why_no_arena_ = "not announced";
   std::vector<std::uint64_t> probe_;  // others write here while they get to know us
+  base::SharedTexts texts_;
   std::vector<LocalPeer> peers_;
   std::unique_ptr<Memory> memory_;
   mutable Retired retired_;

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "scale/simulation.hpp"
+#include "scale/tables.hpp"
 #include "scale/unmatched.hpp"
 #include "support/progress.hpp"
 
@@ -23,6 +24,7 @@ struct ProgramOptions {
   std::vector<int> ranks{1, 8, 64, 512, 4096, 8192};
   std::vector<int> unmatched;  // instead
   bool one_tag = false;
+  bool tables = false;  // instead
   bool as_json = false;
 };
 
@@ -126,6 +128,17 @@ int run_all_unmatched(const ProgramOptions& options) {
   return 0;
 }
 
+int print_tables() {
+  double sum = 0;
+  fmt::print("# bytes that a process keeps of each rank of its job\n");
+  for (const Table& table : tables()) {
+    fmt::print("{:8.1f}  {} ({})\n", table.bytes, table.what, table.where);
+    sum += table.bytes;
+  }
+  fmt::print("{:8.1f}  together; with 8192 ranks {:.1f} MiB\n", sum, sum * 8192 / mebibyte);
+  return 0;
+}
+
 int run(int argc, char** argv) {
   ProgramOptions options;
   Options& simulation = options.simulation;
@@ -158,9 +171,11 @@ int run(int argc, char** argv) {
                  "Instead: numbers of requests of two ranks that nobody matches, with commas")
       ->delimiter(',')
       ->check(CLI::Range(1, 1'000'000));
+  app.add_flag("--tables", options.tables, "Instead: what a process keeps of each rank of its job");
   app.add_flag("--one-tag", options.one_tag, "All of those have one tag");
   app.add_flag("--json", options.as_json, "Print JSON, a line for each number of ranks");
   CLI11_PARSE(app, argc, argv);
+  if (options.tables) return print_tables();
   if (!options.unmatched.empty()) return run_all_unmatched(options);
   if (!options.as_json) print_head();
   for (const int ranks : options.ranks) run_one(options, ranks);

@@ -15,6 +15,8 @@
 #include <tuple>
 #include <unordered_set>
 
+#include "scale/allocated.hpp"
+
 namespace penstock::scale {
 
 using core::MatchedRequest;
@@ -23,12 +25,6 @@ namespace {
 
 constexpr int tags_with_wildcard = 2;  // those below this remainder of four are received from all
 constexpr int every_rank_with_any_tag = 8;
-
-// malloc walks its free lists to say it, which takes long where there are many.
-double allocated() {
-  const struct mallinfo2 info = mallinfo2();
-  return static_cast<double>(info.uordblks + info.hblkhd);
-}
 
 std::size_t most_resident() {
   std::ifstream status("/proc/self/status");
