@@ -14,6 +14,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/reserve.hpp"
 #include "group/carrier.hpp"
 #include "group/mailbox.hpp"
 
@@ -90,9 +91,11 @@ class Outbox {
   ~Outbox() {
     // MPI still reads what it has not taken, and a peer that is gone will never let it finish: such
     // letters are left to it.
-    if (in_mpi_.empty()) return;
-    for (const InMpi& sent : in_mpi_) carrier_.abandon(sent.transfer);
-    new std::vector<InMpi>(std::move(in_mpi_));
+    for (const int rank : with_mpi_) {
+      std::list<Sent>& left = destinations_[rank].in_mpi;
+      for (const Sent& sent : left) carrier_.abandon(sent.transfer);
+      new std::list<Sent>(std::move(left));
+    }
   }
 
   std::uint64_t add(int rank, Letter letter) {
@@ -139,30 +142,30 @@ class Outbox {
     const auto found = destinations_.find(rank);
     if (found == destinations_.end()) return last == 0;
     const auto& in_mpi = found->second.in_mpi;
-    return found->second.handed_over >= last && (in_mpi.empty() || in_mpi.front() > last);
+    return found->second.handed_over >= last && (in_mpi.empty() || in_mpi.front().first > last);
   }
 
   bool empty() {
     const std::lock_guard lock(mutex_);
-    const auto rests = [this](const InMpi& sent) { return lost_.has(sent.rank); };
+    const auto rests = [this](int rank) { return lost_.has(rank); };
     const auto nothing_waits = [this](int rank) {
       return lost_.has(rank) || destinations_[rank].waiting.empty();
     };
-    return std::all_of(in_mpi_.begin(), in_mpi_.end(), rests) &&
+    return std::all_of(with_mpi_.begin(), with_mpi_.end(), rests) &&
            std::all_of(held_up_.begin(), held_up_.end(), nothing_waits);
   }
 
  private:
-  struct Destination {
-    std::list<Letter> waiting;          // takes nothing while it is empty, as most are
-    std::uint64_t handed_over = 0;      // letters that MPI has been given
-    std::vector<std::uint64_t> in_mpi;  // of each send the number of its first letter, in order
-  };
-  struct InMpi {
-    int rank = -1;
+  struct Sent {
     std::uint64_t first = 0;  // number of the first letter in it
-    Letter letter;            // moving a vector keeps its bytes where they are
+    Letter letter;
     Carrier::Transfer transfer = 0;
+  };
+  // Its lists take nothing while they are empty, as most are.
+  struct Destination {
+    std::list<Letter> waiting;
+    std::uint64_t handed_over = 0;  // letters that MPI has been given
+    std::list<Sent> in_mpi;         // in their order
   };
 
   bool hand_over_some() {
@@ -193,39 +196,36 @@ class Outbox {
     }
     bundle.reserve(bytes);
     for (auto letter = waiting.begin(); letter != behind; ++letter) append(bundle, *letter);
-    destination.in_mpi.reserve(destination.in_mpi.size() + 1);
-    InMpi& sent = in_mpi_.emplace_back();
-    sent.rank = rank;
+    base::reserve_for(with_mpi_, with_mpi_.size() + 1);
+    Sent& sent = destination.in_mpi.emplace_back();
     sent.first = destination.handed_over + 1;
     sent.letter = std::move(bundle);
     waiting.erase(waiting.begin(), behind);
     destination.handed_over += letters;
-    destination.in_mpi.push_back(sent.first);
-    if (is_over(sent, carrier_.send(rank, sent.letter, sent.transfer))) forget(in_mpi_.size() - 1);
+    if (is_over(rank, carrier_.send(rank, sent.letter, sent.transfer)))
+      destination.in_mpi.pop_back();
+    else if (destination.in_mpi.size() == 1)
+      with_mpi_.push_back(rank);
   }
 
+  // Of each rank the earliest: MPI takes those to one rank in their order, as a rule, and many may
+  // be under way to one that reads none.
   bool collect_finished() {
     bool moved = false;
-    for (std::size_t i = 0; i < in_mpi_.size();) {
-      if (is_over(in_mpi_[i], carrier_.test(in_mpi_[i].transfer))) {
-        forget(i);
+    std::erase_if(with_mpi_, [&](int rank) {
+      std::list<Sent>& in_mpi = destinations_[rank].in_mpi;
+      while (!in_mpi.empty() && is_over(rank, carrier_.test(in_mpi.front().transfer))) {
+        in_mpi.pop_front();
         moved = true;
-      } else {
-        ++i;
       }
-    }
+      return in_mpi.empty();
+    });
     return moved;
   }
 
-  bool is_over(const InMpi& sent, const Carrier::Step& step) {
-    if (step.failed != nullptr) lose(sent.rank, step);
+  bool is_over(int rank, const Carrier::Step& step) {
+    if (step.failed != nullptr) lose(rank, step);
     return step.failed != nullptr || step.done;
-  }
-
-  void forget(std::size_t place) {
-    std::erase(destinations_[in_mpi_[place].rank].in_mpi, in_mpi_[place].first);
-    if (place + 1 != in_mpi_.size()) in_mpi_[place] = std::move(in_mpi_.back());
-    in_mpi_.pop_back();
   }
 
   void lose(int rank, const Carrier::Step& step) {
@@ -238,7 +238,7 @@ class Outbox {
   std::mutex mutex_;
   std::unordered_map<int, Destination> destinations_;  // by rank
   std::vector<int> held_up_;                           // ranks with waiting letters
-  std::vector<InMpi> in_mpi_;
+  std::vector<int> with_mpi_;                          // those with letters that MPI has not taken
 };
 
 class Inbox {
