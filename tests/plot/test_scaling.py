@@ -54,6 +54,13 @@ def test_lines_of_other_programs_are_tables(picture):
     scaling.draw(lines, picture)
 
 
+def test_a_model_is_drawn(picture):
+    lines = [{"benchmark": "model", "of": "step", "ranks": ranks, "rank_grid": [1, ranks], "cells": [64, 64], "unit": "us", "compute_us": 90 / ranks,
+              "largest_bytes": 64 / ranks, "mpi": figure(100 / ranks), "published": {"mpi": {"us": 1}}} for ranks in (1, 2)]
+    assert scaling.points_of(lines)["mpi"][2]["median"] == 50
+    scaling.draw(lines, picture)
+
+
 def test_bench_lines_are_no_tables(tmp_path):
     with pytest.raises(InputError, match="penstock life"):
         scaling.draw([{"benchmark": "latency"}], tmp_path / "no.png")

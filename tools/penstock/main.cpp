@@ -52,6 +52,7 @@ void describe_command_line(CLI::App& app, Command& command) {
   penstock::comb::add_comb(app, command);
   penstock::bench::add_bench(app, command);
   penstock::tool::add_tune(app, command);
+  penstock::tool::add_model(app, command);
   penstock::tool::add_plot(app, command);
   penstock::tool::add_completion(app, command);
   penstock::tool::add_manual(app, command);

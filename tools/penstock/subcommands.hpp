@@ -9,6 +9,7 @@ namespace penstock::tool {
 void add_info(CLI::App& parent, Command& command);
 void add_doctor(CLI::App& parent, Command& command);
 void add_tune(CLI::App& parent, Command& command);
+void add_model(CLI::App& parent, Command& command);
 void add_plot(CLI::App& parent, Command& command);
 // Of the whole command line, which is `parent`.
 void add_completion(CLI::App& parent, Command& command);

@@ -7,7 +7,8 @@ from penstock_plot.style import plt
 
 
 # What may differ between tables of one problem.
-CONDITIONS = {"ranks", "rank_grid", "grid", "mpi", "library", "thread_level", "transport", "oversubscribed", "rounds", "rows"}
+CONDITIONS = {"ranks", "rank_grid", "grid", "mpi", "library", "thread_level", "transport", "oversubscribed", "rounds", "rows", "compute_us", "largest_bytes",
+              "published"}
 
 
 def variants_of(table):
