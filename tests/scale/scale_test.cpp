@@ -69,6 +69,19 @@ TEST(Scale, ACollectiveOfAll) {
   EXPECT_EQ(report.failed, 0u);
 }
 
+// A rank that reads late takes few letters, and the others keep theirs.
+TEST(Scale, LettersThatAreNotTaken) {
+  for (const std::size_t places : {1u, 3u}) {
+    PostOptions post;
+    post.places = places;
+    for (const Graph graph : {Graph::star, Graph::neighbours}) {
+      const Report report = run({.ranks = 64, .graph = graph, .post = post});
+      EXPECT_EQ(report.failed, 0u);
+      EXPECT_GT(report.matched, 0u);
+    }
+  }
+}
+
 TEST(Scale, AllWithOne) {
   EXPECT_EQ(run({.ranks = 512, .graph = Graph::star, .wildcards = true}).failed, 0u);
 }

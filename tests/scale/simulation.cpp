@@ -191,7 +191,7 @@ bool Simulation::ended(const Member& member) const {
 
 // Ranks whose letters others still expect, and whom nobody hears any more.
 void Simulation::end_some() {
-  for (int i = 0; i < options_.dead; ++i) {
+  for (int i = 0; i < options_.dead && options_.ranks > 1; ++i) {
     const int rank =
         static_cast<int>(post_.random(1, static_cast<std::uint64_t>(job_.ranks()) - 1));
     job_.end(rank);
