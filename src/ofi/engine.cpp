@@ -35,6 +35,7 @@ OfiEngine::OfiEngine(const OfiOptions& options, group::World& world, FabricInfo 
       words_(fabric_),
       operations_(options.entries),
       addresses_(static_cast<std::size_t>(world.size()), FI_ADDR_UNSPEC),
+      names_(static_cast<std::size_t>(world.size())),
       common_{
           .fabric = fabric_,
           .words = words_,
@@ -51,9 +52,15 @@ OfiEngine::OfiEngine(const OfiOptions& options, group::World& world, FabricInfo 
 
 void OfiEngine::add_peer(int rank, std::span<const std::byte> name) {
   const std::lock_guard lock(progress_lock_);
-  const fi_addr_t address = fabric_.insert(name);
-  addresses_[static_cast<std::size_t>(rank)] = address;
-  if (rank == world().rank()) common_.self = address;
+  names_.keep(static_cast<std::size_t>(rank), name);
+  if (rank == world().rank()) common_.self = address_of(rank);
+}
+
+fi_addr_t OfiEngine::address_of(int peer) {
+  const auto place = static_cast<std::size_t>(peer);
+  fi_addr_t& address = addresses_[place];
+  if (address == FI_ADDR_UNSPEC) address = fabric_.insert(names_.at(place));
+  return address;
 }
 
 // ---- At match

@@ -13,6 +13,7 @@
 #include "base/settings.hpp"
 #include "group/world.hpp"
 #include "ofi/deferred_queue.hpp"
+#include "ofi/endpoint_names.hpp"
 #include "ofi/engine_client.hpp"
 #include "ofi/fabric.hpp"
 #include "ofi/gpu_memory.hpp"
@@ -47,7 +48,9 @@ class OfiEngine final : public plan::ProgressEngine<EngineClient> {
   const base::Verdict& moves_without_gpu_runtime() const noexcept {
     return fabric_.moves_without_gpu_runtime();
   }
-  void add_peer(int rank, std::span<const std::byte> name);  // throws base::Error
+  // Keeps the name of its endpoint, which the provider is given with the first pair: a process has
+  // pairs with few of many. Our own it gets at once. Throws base::Error, std::bad_alloc.
+  void add_peer(int rank, std::span<const std::byte> name);
 
   // ---- At match, and when a window is attached; throw base::Error
   Cut cut_for(const transport::Message& send) const;
@@ -84,10 +87,8 @@ class OfiEngine final : public plan::ProgressEngine<EngineClient> {
 
  private:
   template <class Make>
-  auto make_end(Make make);  // make() returns it; throws base::Error
-  fi_addr_t address_of(int peer) const noexcept {
-    return addresses_[static_cast<std::size_t>(peer)];
-  }
+  auto make_end(Make make);        // make() returns it; throws base::Error
+  fi_addr_t address_of(int peer);  // throws base::Error
   bool take_ready() noexcept override;
   bool pass(EngineClient* favourite) noexcept override;
   bool under_way() const noexcept override { return !active_.empty() || !deferred_.empty(); }
@@ -108,6 +109,7 @@ class OfiEngine final : public plan::ProgressEngine<EngineClient> {
   WordPool words_;
   OperationPool operations_;
   std::vector<fi_addr_t> addresses_;  // by world rank
+  EndpointNames names_;
   Common common_;
   WordPool::Position constants_;
   DeferredQueue deferred_;

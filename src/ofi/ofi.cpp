@@ -15,6 +15,7 @@
 #include "ofi/handshake.hpp"
 #include "ofi/job_layout.hpp"
 #include "ofi/provider.hpp"
+#include "ofi/reach.hpp"
 #include "ofi/window.hpp"
 #include "plan/engine_plan.hpp"
 
@@ -96,14 +97,15 @@ class Ofi final : public transport::Transport {
   void add_peers(std::span<const transport::WireRecord> addresses) override {
     peers_.resize(addresses.size());
     for (std::size_t rank = 0; rank < addresses.size(); ++rank) {
-      transport::Verdict& peer = peers_[rank];
+      transport::Verdict verdict;
       try {
         const auto theirs = transport::from_wire<AddressRecord>(addresses[rank]);
         if (theirs.usable != 0) anybody_ = true;
-        peer = judge(static_cast<int>(rank), theirs);
+        verdict = judge(static_cast<int>(rank), theirs);
       } catch (const Error& error) {
-        peer = {false, error.what()};
+        verdict = {false, error.what()};
       }
+      peers_[rank] = {verdict.yes, texts_.share(verdict.why)};
     }
   }
 
@@ -134,7 +136,7 @@ class Ofi final : public transport::Transport {
     if (message.memory != device::MemoryKind::host)
       if (auto gpu = takes_gpu_memory(message); !gpu.yes) return gpu;
     if (!message.described()) return {false, transport::undescribed_text};
-    return peers_[static_cast<std::size_t>(message.peer)];
+    return peers_[static_cast<std::size_t>(message.peer)].verdict();
   }
 
   transport::Verdict serves_blocking_streams() const override {
@@ -163,7 +165,7 @@ class Ofi final : public transport::Transport {
     if (ours.memory != device::MemoryKind::host) return {false, "the window is not in host memory"};
     if (engine_ && engine_->needs_registered_sources())
       return {false, "the provider moves what has been registered alone (FI_MR_LOCAL)"};
-    return peers_[static_cast<std::size_t>(peer)];
+    return peers_[static_cast<std::size_t>(peer)].verdict();
   }
 
   std::unique_ptr<transport::WindowOffer> open_window(const transport::WindowMemory& ours,
@@ -269,10 +271,9 @@ class Ofi final : public transport::Transport {
 
   transport::Verdict judge(int rank, const AddressRecord& theirs) {
     if (!engine_) return {false, why_not_};
-    if (theirs.usable == 0)
-      return {false, fmt::format("rank {} has no provider that can defer work", rank)};
+    if (theirs.usable == 0) return {false, "the peer has no provider that can defer work"};
     if (engine_->provider() != theirs.provider)
-      return {false, fmt::format("rank {} uses the provider {}", rank, theirs.provider)};
+      return {false, fmt::format("the peer uses the provider {}", theirs.provider)};
     engine_->add_peer(rank, std::span(theirs.name, theirs.name_bytes));
     return {true, fmt::format("deferred operations over {}", theirs.provider)};
   }
@@ -285,7 +286,8 @@ class Ofi final : public transport::Transport {
   std::string why_not_ = "not in PENSTOCK_TRANSPORT";
   std::string why_not_gpu_memory_;  // of a provider that has it
   bool anybody_ = false;
-  std::vector<transport::Verdict> peers_;  // by world rank
+  base::SharedTexts texts_;
+  std::vector<Reach> peers_;  // by world rank
   std::unique_ptr<OfiEngine> engine_;
 };
 

@@ -20,7 +20,15 @@ int Post::next() {
 
 void Post::end(int rank) {
   box(rank).ended = true;
+  for (const auto& [arrival, bundle] : box(rank).bundles) take(bundle);
   box(rank).bundles.clear();
+}
+
+void Post::take(const Bundle& bundle) {
+  if (bundle.taken == nullptr) return;
+  *bundle.taken = true;
+  box(bundle.from).woken = true;
+  wake(bundle.from, now_);
 }
 
 group::Carrier::Step MemoryCarrier::send(int rank, std::span<const std::byte> bytes,
@@ -56,11 +64,7 @@ std::optional<group::Carrier::Arrival> MemoryCarrier::find() {
   if (bundles.empty() || bundles.begin()->first > post_.now_) return std::nullopt;
   Post::Bundle bundle = std::move(bundles.begin()->second);
   bundles.erase(bundles.begin());
-  if (bundle.taken != nullptr) {
-    *bundle.taken = true;
-    post_.box(bundle.from).woken = true;
-    post_.wake(bundle.from, post_.now_);
-  }
+  post_.take(bundle);
   const Arrival arrival{bundle.from, bundle.bytes.size(), ++last_};
   announced_.emplace(arrival.announced, std::move(bundle.bytes));
   return arrival;

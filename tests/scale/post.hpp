@@ -62,6 +62,7 @@ class Post {
     bool woken = false;  // something has been taken from this rank that it asks for
   };
 
+  void take(const Bundle& bundle);  // its sender need not keep it any more
   Box& box(int rank) { return boxes_[static_cast<std::size_t>(rank)]; }
   bool is_due(const Box& box) const {
     return box.woken || (!box.bundles.empty() && box.bundles.begin()->first <= now_);

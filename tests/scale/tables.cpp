@@ -5,8 +5,9 @@
 #include <memory>
 
 #include "base/shared_texts.hpp"
-#include "base/verdict.hpp"
 #include "group/mailbox.hpp"
+#include "ofi/endpoint_names.hpp"
+#include "ofi/reach.hpp"
 #include "peer/local_peer.hpp"
 #include "proxy/tags.hpp"
 #include "scale/allocated.hpp"
@@ -31,6 +32,14 @@ std::vector<peer::LocalPeer> out_of_reach(base::SharedTexts& texts) {
   return peers;
 }
 
+ofi::EndpointNames names_of_sockets() {
+  constexpr std::size_t name_bytes = 16;  // an address of IPv4
+  const std::vector<std::byte> name(name_bytes);
+  ofi::EndpointNames names(many);
+  for (std::size_t rank = 0; rank < many; ++rank) names.keep(rank, name);
+  return names;
+}
+
 }  // namespace
 
 std::vector<Table> tables() {
@@ -45,8 +54,11 @@ std::vector<Table> tables() {
       {"shared memory: its file, or why not", "peer/peer.hpp",
        bytes_of([&] { return out_of_reach(texts); })},
       {"shared memory: a word that it writes", "peer/peer.hpp", word},
-      {"ofi: whether it can be reached", "ofi/ofi.cpp",
-       bytes_of([] { return std::vector<base::Verdict>(many); })},
+      {"ofi: whether it can be reached, or why not", "ofi/reach.hpp", bytes_of([&] {
+         return std::vector<ofi::Reach>(many, {true, texts.share("the network")});
+       })},
+      {"ofi: the name of its endpoint, of sockets", "ofi/endpoint_names.hpp",
+       bytes_of([] { return names_of_sockets(); })},
       {"ofi: its address", "ofi/engine.hpp", word},
       {"ofi: until when it is quiet", "plan/progress_engine.hpp", word},
       {"proxy: its thread level", "proxy/proxy.cpp", sizeof(int)},

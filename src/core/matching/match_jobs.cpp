@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/matching/match_jobs.hpp"
 
-#include <algorithm>
-#include <ranges>
-
 #include "core/matched_request.hpp"
 
 namespace penstock::core {
@@ -42,9 +39,10 @@ void MatchJobs::settle(MatchJob& job) {
 // Jobs have one limit, and come in the order in which they have begun: the first is late first.
 // That some behind it are looked at is for tests, which change deadlines.
 bool MatchJobs::any_late(Time now) const {
-  constexpr std::size_t looks = 64;
-  return std::ranges::any_of(open_ | std::views::take(looks),
-                             [&](const auto& job) { return job->late(now); });
+  std::size_t looks = 64;
+  for (auto job = open_.begin(); job != open_.end() && looks > 0; ++job, --looks)
+    if ((*job)->late(now)) return true;
+  return false;
 }
 
 void MatchJobs::end_settled(const MatchLetters& letters) {

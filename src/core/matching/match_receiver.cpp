@@ -96,9 +96,11 @@ bool MatchReceiver::one_leaves(const Receiving& receiving, const IncomingOffer& 
 
 void MatchReceiver::leave_unexpected(IncomingOffer offer) {
   const OfferName name{offer.sender, offer.id};
-  hold(offer, Where::unexpected, offer.number);
+  const std::uint64_t number = offer.number;
+  const Envelope envelope = offer.envelope;
+  hold(offer, Where::unexpected, number);
   try {
-    unexpected_.add(offer.number, offer.envelope, std::move(offer));
+    unexpected_.add(number, envelope, std::move(offer));
   } catch (...) {
     offers_.erase(name);
     throw;

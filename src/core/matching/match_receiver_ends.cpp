@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Receives that are given up, offers that are withdrawn, senders that are gone: see matcher.hpp.
-#include <algorithm>
 #include <utility>
 
 #include "core/matched_request.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Receives that leave what their senders need to complete the match alone: see matcher.hpp.
-#include <algorithm>
 #include <utility>
 
 #include "base/log.hpp"
