@@ -81,7 +81,8 @@ def draw(tables, path, title=None):
     axes.set_ylabel(f"speed-up over {baseline} on {first} rank{'' if first == 1 else 's'}")
     cells = tables[0].get("cells")
     problem = f"{tables[0].get('pattern', tables[0].get('benchmark', ''))}, {' x '.join(map(str, cells))} cells" if cells else tables[0].get("benchmark", "")
-    interval = "bars: 95 % of resampled rounds" if sampled else "bars: quartiles"
-    axes.set_title(title or f"Strong scaling: {problem}; {interval}")
+    varies = any(figure["low"] < figure["high"] for of in points.values() for figure in of.values())
+    interval = ("; bars: 95 % of resampled rounds" if sampled else "; bars: quartiles") if varies else ""
+    axes.set_title(title or f"Strong scaling: {problem}{interval}")
     figure.legend(loc="upper center", bbox_to_anchor=(0.5, 0), ncol=3)
     style.save(figure, path)
