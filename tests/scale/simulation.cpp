@@ -8,12 +8,9 @@
 #include <chrono>
 #include <ctime>
 #include <fstream>
-#include <map>
 #include <numeric>
 #include <stdexcept>
 #include <thread>
-#include <tuple>
-#include <unordered_set>
 
 #include "scale/allocated.hpp"
 
@@ -95,39 +92,20 @@ Simulation::Simulation(const Options& options)
 Simulation::~Simulation() = default;
 
 Report Simulation::run() {
-  const double per = options_.ranks;
-  const double before = allocated();
+  before_ = allocated();
   for (int rank = 0; rank < options_.ranks; ++rank) {
     members_.push_back(std::make_unique<Member>());
     members_.back()->rank = std::make_unique<SimulatedRank>(settings_, job_, post_, rank,
                                                             report_.letters, options_.record_bytes);
   }
-  report_.made = (allocated() - before) / per;
+  report_.made = bytes_a_rank();
   for (int rank = 0; rank < options_.ranks; ++rank) record_requests(rank);
-  report_.recorded = report_.most = (allocated() - before) / per;
-
-  // A match begins at another time on each rank.
-  const std::size_t sample = 1 + members_.size() / 20;
-  std::vector<std::pair<std::uint64_t, int>> begins;
-  for (int rank = 0; rank < options_.ranks; ++rank) begins.emplace_back(post_.random(0, 100), rank);
-  std::sort(begins.begin(), begins.end());
-  for (std::size_t i = 0; i < begins.size(); ++i) {
-    hand_in(*members_[static_cast<std::size_t>(begins[i].second)]);
-    ++begun_;
-    if (i == begins.size() / 2) end_some();
-    if (i % sample == 0) report_.most = std::max(report_.most, (allocated() - before) / per);
-    tell_progress();
-  }
-  std::size_t drives = 0;
-  for (int rank = post_.next(); rank >= 0; rank = post_.next()) {
-    drive(*members_[static_cast<std::size_t>(rank)]);
-    if (++drives % (40 * sample) == 0)
-      report_.most = std::max(report_.most, (allocated() - before) / per);
-    tell_progress();
-  }
+  report_.recorded = report_.most = bytes_a_rank();
+  hand_in_all();
+  drive_all();
   drive_those_that_wait();
   report_.simulated_us = static_cast<double>(post_.now());
-  report_.after = (allocated() - before) / per;
+  report_.after = bytes_a_rank();
   report_.bundles = post_.bundles();
   report_.bundle_bytes = post_.bytes();
   for (const auto& member : members_) {
@@ -139,9 +117,39 @@ Report Simulation::run() {
     member->rank->free_requests();
     *member = Member{std::move(member->rank), {}, {}, nullptr, true, true, 0};
   }
-  report_.freed = (allocated() - before) / per;
+  report_.freed = bytes_a_rank();
   report_.most_resident = most_resident();
   return report_;
+}
+
+double Simulation::bytes_a_rank() const {
+  return (allocated() - before_) / options_.ranks;
+}
+
+// A match begins at another time on each rank, and half of the way some end.
+void Simulation::hand_in_all() {
+  std::vector<std::pair<std::uint64_t, int>> begins;
+  for (int rank = 0; rank < options_.ranks; ++rank) begins.emplace_back(post_.random(0, 100), rank);
+  std::sort(begins.begin(), begins.end());
+  for (std::size_t i = 0; i < begins.size(); ++i) {
+    hand_in(*members_[static_cast<std::size_t>(begins[i].second)]);
+    if (i == begins.size() / 2) end_some();
+    look_at_memory(1);
+  }
+}
+
+void Simulation::drive_all() {
+  for (int rank = post_.next(); rank >= 0; rank = post_.next()) {
+    drive(*members_[static_cast<std::size_t>(rank)]);
+    look_at_memory(40);
+  }
+}
+
+// Not each time, as it takes long: some twenty times for each `steps` steps of a rank.
+void Simulation::look_at_memory(std::size_t steps) {
+  if (++looks_ % (steps * (1 + members_.size() / 20)) == 0)
+    report_.most = std::max(report_.most, bytes_a_rank());
+  if (options_.on_progress) options_.on_progress(ended_);
 }
 
 // With wildcards nothing is left over, whatever takes what: of a tag either all receives of a rank
@@ -174,7 +182,7 @@ void Simulation::timed(Member& member, Step&& step) {
 }
 
 void Simulation::hand_in(Member& member) {
-  if (job_.dead[static_cast<std::size_t>(member.rank->rank())]) return;
+  if (is_dead(member.rank->rank())) return;
   std::vector<MatchedRequest*> requests = member.all();
   member.begun = true;
   timed(member, [&] { member.rank->begin(std::move(requests), options_.leaves); });
@@ -217,64 +225,61 @@ void Simulation::drive_those_that_wait() {
   }
 }
 
-void Simulation::tell_progress() {
-  if (options_.on_progress) options_.on_progress(ended_);
-}
-
 // ---- Checks
 
 void Simulation::check() {
-  const auto is_dead = [&](int rank) { return job_.dead[static_cast<std::size_t>(rank)].load(); };
-  // By receiver, sender and tag: which send was taken last, as these keep their order.
-  std::map<std::tuple<int, int, int>, std::size_t> last;
-  std::unordered_set<std::size_t> taken;
   for (int number = 0; number < options_.ranks; ++number) {
     if (is_dead(number)) continue;
-    const Member& member = *members_[static_cast<std::size_t>(number)];
-    for (const MatchedRequest* receive : member.receives) {
-      const core::Recording& recording = receive->recording();
-      if (!receive->matched()) {
-        ++report_.failed;
-        if (job_.any_dead) continue;
-        throw std::runtime_error(
-            fmt::format("rank {}: {} is not matched", number, receive->label()));
-      }
-      ++report_.matched;
-      const core::MatchResult& result = receive->result();
-      const int sender = sender_of(result.bytes);
-      const auto send = static_cast<std::size_t>(static_cast<std::uint32_t>(result.bytes)) - 1;
-      const Edge sent = edges_.at(static_cast<std::size_t>(sender)).sends.at(send);
-      const bool right = result.source == sender && sent.peer == number && result.tag == sent.tag &&
-                         fits(recording.peer, sender) && fits(recording.tag, sent.tag);
-      if (!right || !taken.insert(result.bytes).second)
-        throw std::runtime_error(fmt::format("rank {}: {} has been matched with send {} of rank {}",
-                                             number, receive->label(), send, sender));
-      const auto [before, first] = last.try_emplace({number, sender, sent.tag}, send);
-      // All receives that a message of this kind could take are alike, so they keep its order.
-      if (!first && before->second >= send)
-        throw std::runtime_error(
-            fmt::format("rank {}: sends of rank {} have changed places", number, sender));
-      before->second = send;
-    }
+    for (const MatchedRequest* receive : members_[static_cast<std::size_t>(number)]->receives)
+      check_receive(number, *receive);
   }
   for (int number = 0; number < options_.ranks; ++number) {
     if (is_dead(number)) continue;
     const Member& member = *members_[static_cast<std::size_t>(number)];
-    for (const MatchedRequest* send : member.sends) {
-      const int receiver = send->recording().peer;
-      ++(send->matched() ? report_.matched : report_.failed);
-      if (is_dead(receiver)) continue;
-      if (send->matched() != (taken.count(send->recording().bytes) != 0) || !send->matched())
-        throw std::runtime_error(fmt::format("rank {}: {} is {}matched, and its receive is not so",
-                                             number, send->label(), send->matched() ? "" : "not "));
-    }
-    if (member.collective != nullptr) {
-      ++(member.collective->matched() ? report_.matched : report_.failed);
-      if (member.collective->matched() == job_.any_dead)
-        throw std::runtime_error(fmt::format("rank {}: the collective is {}matched", number,
-                                             job_.any_dead ? "" : "not "));
-    }
+    for (const MatchedRequest* send : member.sends) check_send(number, *send);
+    if (member.collective == nullptr) continue;
+    count(*member.collective);
+    require(member.collective->matched() != job_.any_dead, number, *member.collective);
   }
+}
+
+bool Simulation::is_dead(int rank) const {
+  return rank >= 0 && job_.dead[static_cast<std::size_t>(rank)];
+}
+
+void Simulation::count(const MatchedRequest& request) {
+  ++(request.matched() ? report_.matched : report_.failed);
+}
+
+void Simulation::require(bool right, int rank, const MatchedRequest& request) {
+  if (!right)
+    throw std::runtime_error(fmt::format("rank {}: {} is {}matched, which is wrong", rank,
+                                         request.label(), request.matched() ? "" : "not "));
+}
+
+// What a receive has been matched with, its bytes say.
+void Simulation::check_receive(int number, const MatchedRequest& receive) {
+  const core::Recording& recording = receive.recording();
+  count(receive);
+  if (!receive.matched()) return require(is_dead(recording.peer), number, receive);
+  const core::MatchResult& result = receive.result();
+  const int sender = sender_of(result.bytes);
+  const auto send = static_cast<std::size_t>(static_cast<std::uint32_t>(result.bytes)) - 1;
+  const Edge sent = edges_.at(static_cast<std::size_t>(sender)).sends.at(send);
+  require(result.source == sender && sent.peer == number && result.tag == sent.tag, number,
+          receive);
+  require(fits(recording.peer, sender) && fits(recording.tag, sent.tag), number, receive);
+  require(taken_.insert(result.bytes).second, number, receive);
+  // All receives that a message of this kind could take are alike, so they keep its order.
+  const auto [before, first] = last_.try_emplace({number, sender, sent.tag}, send);
+  require(first || before->second < send, number, receive);
+  before->second = send;
+}
+
+void Simulation::check_send(int number, const MatchedRequest& send) {
+  count(send);
+  if (is_dead(send.recording().peer)) return;
+  require(send.matched() && taken_.count(send.recording().bytes) != 0, number, send);
 }
 
 }  // namespace penstock::scale

@@ -5,8 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <tuple>
+#include <unordered_set>
 #include <vector>
 
 #include "scale/graph.hpp"
@@ -63,13 +66,21 @@ class Simulation {
   void record_requests(int number);
   void hand_in(Member& member);
   void drive(Member& member);
+  void hand_in_all();
+  void drive_all();
   void drive_those_that_wait();
+  double bytes_a_rank() const;
+  void look_at_memory(std::size_t steps);
   void end_some();
   bool ended(const Member& member) const;
   template <class Step>
   void timed(Member& member, Step&& step);
   void check();
-  void tell_progress();
+  bool is_dead(int rank) const;  // false for none
+  void count(const core::MatchedRequest& request);
+  static void require(bool right, int rank, const core::MatchedRequest& request);
+  void check_receive(int number, const core::MatchedRequest& receive);
+  void check_send(int number, const core::MatchedRequest& send);
 
   const Options options_;
   base::Settings settings_;
@@ -78,7 +89,12 @@ class Simulation {
   Report report_;
   std::vector<Edges> edges_;
   std::vector<std::unique_ptr<Member>> members_;
-  int begun_ = 0, ended_ = 0;
+  int ended_ = 0;
+  std::size_t looks_ = 0;
+  double before_ = 0;  // bytes that were in use without the simulation
+  // Of the check: the sends that have been taken, and by receiver, sender and tag the last of them.
+  std::unordered_set<std::size_t> taken_;
+  std::map<std::tuple<int, int, int>, std::size_t> last_;
 };
 
 }  // namespace penstock::scale
