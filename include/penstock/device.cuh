@@ -133,16 +133,30 @@ class DeviceReceiver {
 // blocks of so many threads and so much dynamic shared memory that it has places for, and one at
 // least. So three kernels of the kind may wait beside each other, and what they wait for finds a
 // place.
+#if PENSTOCK_HIP
+using PST_Device_error = hipError_t;
+#else
+using PST_Device_error = cudaError_t;
+#endif
 template <class Kernel>
-cudaError_t PST_Device_wait_blocks(Kernel* kernel, int threads, std::size_t shared_bytes,
-                                   int* blocks) {
+PST_Device_error PST_Device_wait_blocks(Kernel* kernel, int threads, std::size_t shared_bytes,
+                                        int* blocks) {
   int device = 0, processors = 0, resident = 0;
-  cudaError_t code = cudaGetDevice(&device);
+#if PENSTOCK_HIP
+  PST_Device_error code = hipGetDevice(&device);
+  if (code == hipSuccess)
+    code = hipDeviceGetAttribute(&processors, hipDeviceAttributeMultiprocessorCount, device);
+  if (code == hipSuccess)
+    code = hipOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads, shared_bytes);
+#else
+  PST_Device_error code = cudaGetDevice(&device);
   if (code == cudaSuccess)
     code = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
   if (code == cudaSuccess)
     code = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads, shared_bytes);
-  if (code == cudaSuccess) *blocks = resident * processors / 4 > 0 ? resident * processors / 4 : 1;
+#endif
+  const int quarter = resident * processors / 4;
+  if (static_cast<int>(code) == 0) *blocks = quarter > 0 ? quarter : 1;
   return code;
 }
 

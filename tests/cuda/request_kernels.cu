@@ -3,8 +3,6 @@
 
 #include <penstock/device.cuh>
 
-#include "support/cuda/expect.hpp"
-
 namespace penstock::test {
 namespace {
 
@@ -139,10 +137,10 @@ __global__ void check_all(const __grid_constant__ KernelEnd in, std::size_t byte
 
 }  // namespace
 
-void enqueue_exchanges(cudaStream_t stream, const Exchanges& exchanges, Way way, dim3 threads,
-                       unsigned blocks) {
+cudaError_t enqueue_exchanges(cudaStream_t stream, const Exchanges& exchanges, Way way,
+                              dim3 threads, unsigned blocks) {
   exchange<<<blocks, threads, 0, stream>>>(exchanges, way);
-  EXPECT_CUDA(cudaGetLastError());
+  return cudaGetLastError();
 }
 void enqueue_start(cudaStream_t stream, const KernelEnd& out, std::uint64_t epoch, unsigned blocks,
                    Findings* findings) {

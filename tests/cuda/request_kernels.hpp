@@ -40,8 +40,8 @@ enum class Way {
 };
 
 // Each of `blocks` has a share of both messages.
-void enqueue_exchanges(cudaStream_t stream, const Exchanges& exchanges, Way way, dim3 threads,
-                       unsigned blocks);
+cudaError_t enqueue_exchanges(cudaStream_t stream, const Exchanges& exchanges, Way way,
+                              dim3 threads, unsigned blocks);
 // Fills the share and starts it, in blocks of which the GPU has places for a part at a time.
 void enqueue_start(cudaStream_t stream, const KernelEnd& out, std::uint64_t epoch, unsigned blocks,
                    Findings* findings);

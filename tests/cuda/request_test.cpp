@@ -8,6 +8,7 @@
 
 #include "cuda/graph.hpp"
 #include "cuda/request_kernels.hpp"
+#include "support/cuda/expect.hpp"
 #include "support/endpoint.hpp"
 #include "support/environment.hpp"
 #include "support/program.hpp"
@@ -96,7 +97,8 @@ TEST_F(DeviceRequest, EveryByteOfEveryEpochByOneBlockAndByMany) {
     for (const unsigned blocks : {1u, 3u, 16u, 64u}) {
       SCOPED_TRACE(std::to_string(bytes) + " bytes, " + std::to_string(blocks) + " blocks");
       Ends ends(bytes);
-      enqueue_exchanges(ends.lane.stream(), ends.exchanges(epochs), Way::wait, 256, blocks);
+      EXPECT_CUDA(
+          enqueue_exchanges(ends.lane.stream(), ends.exchanges(epochs), Way::wait, 256, blocks));
       ends.lane.finish();
       EXPECT_EQ(ends.findings->wrong, 0u);
       EXPECT_EQ(ends.findings->refused, 0u);
@@ -111,7 +113,7 @@ TEST_F(DeviceRequest, EachWayOfReceiving) {
                                     std::size_t{262144}, std::size_t{300004}}) {
       SCOPED_TRACE(std::to_string(static_cast<int>(way)) + ", " + std::to_string(bytes));
       Ends ends(bytes);
-      enqueue_exchanges(ends.lane.stream(), ends.exchanges(epochs), way, 128, 8);
+      EXPECT_CUDA(enqueue_exchanges(ends.lane.stream(), ends.exchanges(epochs), way, 128, 8));
       ends.lane.finish();
       EXPECT_EQ(ends.findings->wrong, 0u);
       EXPECT_EQ(ends.findings->refused, 0u);
@@ -122,7 +124,7 @@ TEST_F(DeviceRequest, EachWayOfReceiving) {
 TEST_F(DeviceRequest, BlocksOfSeveralDimensionsAndOddSizes) {
   for (const dim3 threads : {dim3(16, 4, 2), dim3(7, 3), dim3(1), dim3(500)}) {
     Ends ends(4100);
-    enqueue_exchanges(ends.lane.stream(), ends.exchanges(20), Way::wait, threads, 2);
+    EXPECT_CUDA(enqueue_exchanges(ends.lane.stream(), ends.exchanges(20), Way::wait, threads, 2));
     ends.lane.finish();
     EXPECT_EQ(ends.findings->wrong, 0u);
     EXPECT_EQ(ends.findings->refused, 0u);
@@ -135,7 +137,7 @@ TEST_F(DeviceRequest, SynchronousSends) {
     // The receive's start is a call, as a kernel that waits for its own send needs it before.
     for (int i = 0; i < 20; ++i) {
       EXPECT_PST(PST_Enqueue_start(ends.lane.queue(), &ends.requests[1]));
-      enqueue_exchanges(ends.lane.stream(), ends.exchanges(1), Way::wait, 128, 4);
+      EXPECT_CUDA(enqueue_exchanges(ends.lane.stream(), ends.exchanges(1), Way::wait, 128, 4));
     }
     ends.lane.finish();
     EXPECT_EQ(ends.findings->wrong, 0u);
@@ -186,7 +188,7 @@ TEST_F(DeviceRequest, AHandleOfARequestThatHasBeenUsed) {
   }
   ends.epoch = 4;
   ends.make_handles(many_blocks);
-  enqueue_exchanges(lane.stream(), ends.exchanges(10), Way::wait, 256, 2);
+  EXPECT_CUDA(enqueue_exchanges(lane.stream(), ends.exchanges(10), Way::wait, 256, 2));
   lane.finish();
   EXPECT_EQ(ends.findings->wrong, 0u);
   EXPECT_EQ(ends.findings->refused, 0u);
@@ -231,7 +233,7 @@ TEST_F(DeviceRequest, L2_TwoStreamsInOppositeOrders) {
   for (int i = 0; i < 100; ++i) {
     Ends* const order[] = {rank() % 2 == 0 ? &first : &second, rank() % 2 == 0 ? &second : &first};
     for (Ends* const ends : order)
-      enqueue_exchanges(ends->lane.stream(), ends->exchanges(1), Way::wait, 256, 4);
+      EXPECT_CUDA(enqueue_exchanges(ends->lane.stream(), ends->exchanges(1), Way::wait, 256, 4));
   }
   for (Ends* const ends : {&first, &second}) {
     ends->lane.finish();
@@ -257,7 +259,7 @@ TEST_F(DeviceRequest, MisuseIsAnErrorOfTheQueue) {
 
 TEST_F(DeviceRequest, AHandleOfAFreedRequest) {
   Ends ends(8);
-  enqueue_exchanges(ends.lane.stream(), ends.exchanges(3), Way::wait, 64, 1);
+  EXPECT_CUDA(enqueue_exchanges(ends.lane.stream(), ends.exchanges(3), Way::wait, 64, 1));
   ends.lane.finish();
   meet();
   for (MPI_Request& request : ends.requests) EXPECT_PST(MPI_Request_free(&request));
