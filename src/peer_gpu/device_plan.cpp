@@ -196,15 +196,13 @@ std::uint32_t DevicePlan::eager_cells(std::span<const transport::Operation> list
 const char* DevicePlan::why_no_handle() const noexcept {
   if (of_window()) return "a window's epochs have no handles";
   if (fixed_.packed)
-    return "its datatype has gaps that kernels of the library pack: send rows of whole 4-byte "
-           "words, "
-           "or pack in the kernel";
+    return "its datatype has gaps that kernels of the library pack: send rows of whole words of 4 "
+           "bytes, or pack in the kernel";
   if (!is_ring(fixed_.pair.path))
     return "it is larger than PENSTOCK_CUDA_EAGER_MAX: raise that on both ends, or enqueue it";
   if (fixed_.gate != nullptr || fixed_.peer_gate != nullptr)
     return "ranks take turns on its GPU, or many wait there: use the multi-process service, or "
-           "fewer "
-           "requests";
+           "fewer requests";
   return nullptr;
 }
 

@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <gpu_runtime.hpp>
+#include <new>
 #include <string>
 
+#include "cuda/request_kernels.hpp"
 #include "fault/fault.hpp"
 #include "support/cuda/kernels.hpp"
 
@@ -70,7 +72,8 @@ void expect_broken(CudaLane& lane, MPI_Request& request, const std::string& what
 std::map<std::string, Scenario> scenarios() {
   return {{"dead_peer", {dead_peer}},
           {"dead_context", {dead_context}},
-          {"dead_lane_peer", {dead_lane_peer}}};
+          {"dead_lane_peer", {dead_lane_peer}},
+          {"dead_peer_in_kernel", {dead_peer_in_kernel}}};
 }
 
 namespace {
@@ -174,6 +177,40 @@ void dead_peer(const Job& job) {
   if (code == MPI_SUCCESS) code = PST_Queue_wait(late.queue);
   require_kind(code, PST_ERROR_PEER_DEAD, "a start after the peer's end");
   own.run_epochs(other, 3);
+  content_and_gone();
+}
+
+// A kernel of the program's waits for the dead peer, and a later one starts a message to it.
+void dead_peer_in_kernel(const Job& job) {
+  need_gpu();
+  int devices = 0;
+  require_cuda(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
+  require_cuda(cudaSetDevice(job.rank % devices), "cudaSetDevice");
+  test::load_request_kernels();
+  void* buffers[2] = {nullptr, nullptr};
+  for (void*& buffer : buffers) require_cuda(cudaMalloc(&buffer, small), "cudaMalloc");
+  void* pinned = nullptr;
+  require_cuda(cudaMallocHost(&pinned, sizeof(test::Findings)), "cudaMallocHost");
+  auto* const findings = new (pinned) test::Findings{};
+  MPI_Request both[2];
+  require_success(MPI_Send_init(buffers[0], small, MPI_BYTE, job.peer, 1, MPI_COMM_WORLD, &both[0]),
+                  "send_init");
+  require_success(MPI_Recv_init(buffers[1], small, MPI_BYTE, job.peer, 1, MPI_COMM_WORLD, &both[1]),
+                  "recv_init");
+  require_success(PST_Matchall(2, both, MPI_STATUSES_IGNORE), "PST_Matchall");
+  CudaLane waiting, starting;
+  test::KernelEnd in{{}, static_cast<std::byte*>(buffers[1]), 1};
+  test::KernelEnd out{{}, static_cast<std::byte*>(buffers[0]), 1};
+  require_success(PST_Request_device(waiting.queue, both[1], 1, &in.handle), "PST_Request_device");
+  require_success(PST_Request_device(starting.queue, both[0], 1, &out.handle),
+                  "PST_Request_device");
+  if (job.rank == 0) test::enqueue_wait(waiting.stream, in, 1, 1, findings);
+  meet();
+  if (job.rank == 1) die();
+  require_kind(PST_Queue_wait(waiting.queue), PST_ERROR_PEER_DEAD, "a kernel's wait");
+  require(findings->refused == 1, "the kernel hears of it");
+  // The half is given up in memory of the device, soon after the death is known.
+  require_kind(PST_Enqueue_start(starting.queue, &both[0]), PST_ERROR_PEER_DEAD, "a later start");
   content_and_gone();
 }
 

@@ -285,6 +285,20 @@ TEST_F(DeviceRequest, G9_AWaitWhosePeerHasGone) {
   meet();
 }
 
+// Run with PENSTOCK_TIMEOUT set to a second or so.
+TEST_F(DeviceRequest, G9_AWaitThatTimeEnds) {
+  if (std::getenv("PENSTOCK_TEST_RELEASE") == nullptr)
+    GTEST_SKIP() << "needs PENSTOCK_TEST_RELEASE and a short PENSTOCK_TIMEOUT";
+  for (const std::size_t bytes : {std::size_t{8}, std::size_t{262144}}) {
+    Ends ends(bytes);
+    enqueue_wait(ends.lane.stream(), ends.in, 1, 2, ends.findings.get());
+    EXPECT_PST_KIND(PST_Queue_wait(ends.lane.queue()), PST_ERROR_TIMEOUT);
+    EXPECT_EQ(ends.findings->refused, 2u);
+    EXPECT_EQ(ends.findings->checked, 0u);
+    meet();
+  }
+}
+
 TEST_F(DeviceRequest, WhatHasNoHandle) {
   const auto refused = [](std::byte* buffer, std::size_t bytes, PST_Error kind) {
     Lane lane;

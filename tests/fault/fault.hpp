@@ -86,6 +86,7 @@ void dead_in_collective_call(const Job& job);
 void silent_member(const Job& job);
 void dead_context(const Job& job);
 void dead_lane_peer(const Job& job);
+void dead_peer_in_kernel(const Job& job);
 void dead_parent(const Job& job);
 void dead_peer_in_match(const Job& job);
 void dead_peer_at_end(const Job& job);
