@@ -136,6 +136,10 @@ __device__ inline const T& grid_constant(const T&) {
 __device__ inline void await_predecessor() {}
 __device__ inline void let_successor_in() {}
 
+__device__ inline void trap() {
+  __builtin_trap();
+}
+
 __device__ inline std::uint64_t nanoseconds() {
   return __builtin_amdgcn_s_memrealtime() * 10;  // a clock of 100 MHz on gfx9
 }
@@ -187,6 +191,10 @@ __device__ inline void let_successor_in() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
+}
+
+__device__ inline void trap() {
+  __trap();
 }
 
 __device__ inline std::uint64_t nanoseconds() {

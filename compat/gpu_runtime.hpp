@@ -106,6 +106,7 @@
 #define cudaStreamGetCaptureInfo hipStreamGetCaptureInfo
 #define cudaGraph_t hipGraph_t
 #define cudaGraphExec_t hipGraphExec_t
+#define cudaGraphGetNodes hipGraphGetNodes
 #define cudaGraphDestroy hipGraphDestroy
 #define cudaGraphExecDestroy hipGraphExecDestroy
 #define cudaGraphLaunch hipGraphLaunch

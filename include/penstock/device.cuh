@@ -113,8 +113,9 @@ class DeviceReceiver {
   __device__ bool wait_in_place() { return share_.wait_in_place(); }
 
   // Element number `element` of a message of elements T of 4 or 8 bytes, from where it lies: into
-  // `value`, if it has come. Any thread calls it by itself, of whatever share. A loop until it has
-  // come would not end with a peer that has: look so often, or call wait_in_place() first.
+  // `value`, if it has come. Any thread calls it by itself, for elements of this share; of others
+  // it is false. A loop until it has come would not end with a peer that has: look so often, or
+  // call wait_in_place() first.
   template <class T>
   __device__ bool peek(std::size_t element, T& value) const {
     return share_.peek(element, value);

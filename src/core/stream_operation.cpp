@@ -77,6 +77,10 @@ void StreamOperation::enter_kernels(device::Stream& stream, transport::Sink& sin
   if (!plan_)
     throw RequestError(*this, base::ErrorKind::unsupported,
                        ": no message travels, so kernels have nothing to start or to wait for");
+  if (!in_kernels_ && !captured_on_.empty())
+    throw RequestError(*this, base::ErrorKind::unsupported,
+                       ": a graph may hold calls of it that leave to the next call what a kernel "
+                       "does not see to: make its handle before anything of it is captured");
   plan_->enter_kernels(stream, sink, wait_blocks, handle);
   in_kernels_ = true;
 }

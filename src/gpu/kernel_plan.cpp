@@ -33,6 +33,7 @@ std::uint32_t KernelPlan::enter(KernelWatchdog& watchdog) {
 }
 
 void KernelPlan::watch_in_kernels() {
+  in_kernels_ = true;
   watchdog_->add_in_kernels(*this);
 }
 
@@ -61,6 +62,7 @@ void KernelPlan::hand_over(device::Stream* last, device::Stream& next) {
   next.flush();  // what a batch has gathered there comes first
   try {
     auto& next_stream = static_cast<device::gpu::Stream&>(next);
+    if (in_kernels_) ends_.on(next_stream).forget();
     ends_.on(next_stream).order(static_cast<device::gpu::Stream&>(*last), next_stream);
   } catch (const Error& error) {
     throw Error(error.kind(), fmt::format("{}: {}", label(), error.text()));
@@ -102,7 +104,9 @@ Error KernelPlan::started_twice() const {
 }
 
 void KernelPlan::cancel_wait(const Error& error) noexcept {
-  KernelQueue* const queue = queue_.load(std::memory_order_relaxed);
+  // Kernels of the program's may wait on another queue than the last call's.
+  KernelQueue* queue = waits_on_.load(std::memory_order_relaxed);
+  if (queue == nullptr) queue = queue_.load(std::memory_order_relaxed);
   if (queue == nullptr) return;
   queue->abort(
       base::error_by(error.kind(), [&] { return fmt::format("{}: {}", label(), error.text()); }));
@@ -110,6 +114,8 @@ void KernelPlan::cancel_wait(const Error& error) noexcept {
 
 void KernelPlan::forget(const KernelQueue& queue) noexcept {
   if (used_on(queue)) queue_.store(nullptr, std::memory_order_relaxed);
+  if (waits_on_.load(std::memory_order_relaxed) == &queue)
+    waits_on_.store(nullptr, std::memory_order_relaxed);
 }
 
 }  // namespace penstock::gpu

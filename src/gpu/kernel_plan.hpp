@@ -31,7 +31,10 @@ class KernelPlan : public transport::Plan {
   using transport::Plan::close;
 
   // Kernel queues call these under the watchdog's lock.
-  void waits_for(protocol::Epoch epoch) noexcept { epoch_.store(epoch, std::memory_order_relaxed); }
+  void waits_for(protocol::Epoch epoch, KernelQueue& queue) noexcept {
+    epoch_.store(epoch, std::memory_order_relaxed);
+    waits_on_.store(&queue, std::memory_order_relaxed);
+  }
   protocol::Epoch reported_epoch() const noexcept { return epoch_.load(std::memory_order_relaxed); }
   bool used_on(const KernelQueue& queue) const noexcept {
     return queue_.load(std::memory_order_relaxed) == &queue;
@@ -86,6 +89,8 @@ class KernelPlan : public transport::Plan {
   std::atomic<KernelQueue*> queue_{nullptr};  // the queue that it was last used on
   std::atomic<protocol::Epoch> epoch_{0};     // that a wait reported
   WaitEnds ends_;
+  bool in_kernels_ = false;                      // of the program's, too
+  std::atomic<KernelQueue*> waits_on_{nullptr};  // the queue whose kernel has reported its wait
   void (*ended_)(void*) = nullptr;
   void* ended_argument_ = nullptr;
 };

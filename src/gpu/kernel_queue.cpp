@@ -176,7 +176,7 @@ void KernelQueue::poll_waits() noexcept {
   Report& report = report_of(memory_);
   KernelPlan* waiting = watchdog_.find(load(report.waiting));
   if (waiting != nullptr)
-    waiting->waits_for(waiting->awaited_epoch());
+    waiting->waits_for(waiting->awaited_epoch(), *this);
   else
     waiting = poll_gate();
   change_blocked(waiting, waiting == nullptr ? 0 : waiting->reported_epoch());
@@ -201,7 +201,7 @@ KernelPlan* KernelQueue::poll_gate() noexcept {
   if (load(report.gated) != id) return nullptr;
   at_gate_ = {id, epoch};
   if (at_gate_ != before) return nullptr;
-  plan->waits_for(epoch);
+  plan->waits_for(epoch, *this);
   return plan;
 }
 

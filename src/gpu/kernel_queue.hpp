@@ -61,6 +61,8 @@ class KernelQueue final : public device::gpu::Attachment {
     batches_[at(step)] = std::move(batch);
   }
   LaunchBatch* batch(LaunchStep step) const noexcept { return batches_[at(step)].get(); }
+  // Where its kernels report: whoever keeps it may report when the queue has gone.
+  const Memory& memory() const noexcept { return memory_; }
   // The launches of this queue's kernels, on its stream or another one.
   Launch launch_on(cudaStream_t stream) const noexcept;
 

@@ -24,7 +24,7 @@ class PollTimer {
  public:
   // `awaited`: a word of the plan's own in the host's memory, for the epoch of a wait that lasts.
   __device__ PollTimer(const Reports& reports, std::uint32_t id, Word64& awaited, Word64 epoch)
-      : report_(reports.report), awaited_(awaited), id_(id), epoch_(epoch) {}
+      : report_(&reports.report), awaited_(&awaited), id_(id), epoch_(epoch) {}
 
   static constexpr unsigned polls_between = 16;
 
@@ -32,10 +32,12 @@ class PollTimer {
   __device__ Request late() {
     const Word64 now = nanoseconds();
     if (since_ == 0) since_ = last_ = now;
-    const unsigned warp = threadIdx.x / 32;
+    // In blocks of programs, rows and layers too.
+    const unsigned warp =
+        (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) / 32;
     if (now - last_ < (warp == 0 ? interval : (64 + warp) * interval)) return Request::go_on;
     last_ = now;
-    if (SystemWord(report_.abort).load(::cuda::memory_order_relaxed) != 0) return Request::end;
+    if (SystemWord(report_->abort).load(::cuda::memory_order_relaxed) != 0) return Request::end;
     if (now - since_ >= worth_a_line) tell();
     return Request::go_on;
   }
@@ -54,9 +56,9 @@ class PollTimer {
   }
 
   __device__ void ended() {
-    if (counts_) DeviceWord(*report_.crowd).fetch_add(~Word64{0}, ::cuda::memory_order_relaxed);
-    if (told_ && SystemWord(report_.waiting).load(::cuda::memory_order_relaxed) == id_ + 1u)
-      SystemWord(report_.waiting).store(0, ::cuda::memory_order_relaxed);
+    if (counts_) DeviceWord(*report_->crowd).fetch_add(~Word64{0}, ::cuda::memory_order_relaxed);
+    if (told_ && SystemWord(report_->waiting).load(::cuda::memory_order_relaxed) == id_ + 1u)
+      SystemWord(report_->waiting).store(0, ::cuda::memory_order_relaxed);
     counts_ = told_ = false;
   }
 
@@ -67,27 +69,27 @@ class PollTimer {
   // Of several pairs that are waited for, one is named: which one, where two do so at a time, does
   // not matter.
   __device__ void tell() {
-    SystemWord waiting(report_.waiting);
+    SystemWord waiting(report_->waiting);
     if (waiting.load(::cuda::memory_order_relaxed) != 0) return;
-    SystemWord(awaited_).store(epoch_, ::cuda::memory_order_relaxed);
+    SystemWord(*awaited_).store(epoch_, ::cuda::memory_order_relaxed);
     waiting.store(id_ + 1u, ::cuda::memory_order_release);  // the epoch comes first
     told_ = true;
   }
 
   // Whether more blocks wait for long than there is room for.
   __device__ bool crowded() {
-    const DeviceWord crowd(*report_.crowd);
+    const DeviceWord crowd(*report_->crowd);
     if (!counts_) {
       crowd.fetch_add(1, ::cuda::memory_order_relaxed);
       counts_ = true;
     }
     return crowd.load(::cuda::memory_order_relaxed) >
-           ::cuda::atomic_ref<std::uint32_t, ::cuda::thread_scope_system>(report_.room)
+           ::cuda::atomic_ref<std::uint32_t, ::cuda::thread_scope_system>(report_->room)
                .load(::cuda::memory_order_relaxed);
   }
 
-  Report& report_;
-  Word64& awaited_;
+  Report* report_;
+  Word64* awaited_;
   std::uint32_t id_;
   Word64 epoch_;
   Word64 since_ = 0;

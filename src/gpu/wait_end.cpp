@@ -57,7 +57,9 @@ void WaitEnd::order(const Stream& last, const Stream& next) {
   const std::uint64_t capture = next.last_capture();
   if (!recorded_ || capture_ != capture) {
     // The host waits for nothing that is captured.
-    if (capture == 0 && last.synchronizations() != synchronizations_) return;
+    if (capture == 0 && synchronizations_ != ~std::uint64_t{0} &&
+        last.synchronizations() != synchronizations_)
+      return;
     // An event would become part of a graph that the wait is not in.
     if (last.current_capture() != capture)
       refuse("the stream of its last wait is being captured now");

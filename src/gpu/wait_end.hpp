@@ -29,6 +29,11 @@ class WaitEnd : private base::NoCopy {
     recorded_ = put_event(stream) == cudaSuccess;
     capture_ = stream.last_capture();
   }
+  // The program's own kernels use the half: no call tells where they end.
+  void forget() noexcept {
+    recorded_ = false;
+    synchronizations_ = ~std::uint64_t{0};
+  }
   // What `next` does from now on comes after that point of `last`; where it was not recorded, or in
   // another capture, after all that `last` holds by now, unless the host has synchronised that
   // since. Throws Error(stream).

@@ -33,6 +33,7 @@ enum class Failure : std::uint32_t {
   not_started,  // a wait without a start
   waits_late,   // a wait in a block beyond those that may
   block_shape,  // the block's threads are not in whole rows
+  shares,       // several blocks receive a synchronous message
   handle_freed  // the request of a handle has been freed
 };
 

@@ -60,22 +60,28 @@ __device__ inline bool poll_share(const DeviceHalf& half, Epoch epoch, Step step
 class BlockShare {
  public:
   // Block `index` of the `count` blocks that serve the message together. What a thread finds is
-  // agreed on once; from then on all of the block decide alike.
+  // agreed on once; from then on all of the block decide alike. The barrier lies behind what an
+  // object before this one has stored.
   __device__ BlockShare(const DeviceHalf& half, unsigned index, unsigned count)
       : half_(half), share_(half, index, count) {
+    if (half.layout != device_layout) vendor::trap();  // nothing in the handle can be relied on
+    __syncthreads();
     // All of it is asked for at once.
-    const PartWords& own = half.words[share_.first_part];
-    const Word64 life = DeviceWord(life_of(half)).load(::cuda::memory_order_relaxed);
-    const Word64 failed = DeviceWord(half.queue_failure->failed).load(::cuda::memory_order_relaxed);
-    const Word64 given_up = DeviceWord(half.words->given_up).load(::cuda::memory_order_relaxed);
-    done_ = own.done;
-    started_ = has_started(own.started, done_ + 1);
+    PartWords& own = half.words[share_.first_part];
+    const Word64 life = load(life_of(half)), failed = load(half.queue_failure->failed),
+                 given_up = load(half.words->given_up), started = load(own.started);
+    done_ = load(own.done);
+    started_ = has_started(started, done_ + 1);
     if (life != half.life)
       why_not_ = Failure::handle_freed;
     else if ((failed | given_up) != 0)
       why_not_ = Failure::given_up;
     else if (half.wide && is_many_rowed())
       why_not_ = Failure::block_shape;
+    // CTS of an epoch says that the slots of those before are free: so one block says it, and takes
+    // what has come.
+    else if (count > 1 && !half.sends && half.mode == Mode::synchronous)
+      why_not_ = Failure::shares;
     if (__syncthreads_or(why_not_ != Failure::none) != 0)
       why_not_ = give_up(half, epoch(), why_not_);
   }
@@ -85,9 +91,9 @@ class BlockShare {
   __device__ Epoch epoch() const { return done_ + 1; }
   __device__ bool started() const { return started_; }
   __device__ bool is_empty() const { return share_.parts == 0; }
-  __device__ std::uint64_t begin() const { return position(share_.first_part * half_.share); }
+  __device__ std::uint64_t begin() const { return position(share_.first_part * half_.part_units); }
   __device__ std::uint64_t end() const {
-    return position((share_.first_part + share_.parts) * half_.share);
+    return position((share_.first_part + share_.parts) * half_.part_units);
   }
 
   // False: the half serves no more, or `misused` says why this call is wrong.
@@ -97,6 +103,15 @@ class BlockShare {
     return misused == Failure::none;
   }
   __device__ bool serves() const { return why_not_ == Failure::none; }
+  // Of a look that has found nothing, by one thread: whether the half is given up, as the host, or
+  // another kernel, has said meanwhile.
+  __device__ bool is_lost(PollTimer& timer) const {
+    return timer.late() != Request::go_on ||
+           (load(half_.queue_failure->failed) | load(half_.words->given_up)) != 0;
+  }
+  __device__ PollTimer timer() const {
+    return {{*half_.report, *half_.queue_failure}, half_.id, half_.notice->awaited, epoch()};
+  }
   // No block waits that leaves the others no place.
   __device__ Failure may_wait() const {
     return block_in_grid() < half_.wait_blocks ? Failure::none : Failure::waits_late;
@@ -123,6 +138,9 @@ class BlockShare {
   }
 
  private:
+  __device__ static Word64 load(Word64& word) {
+    return DeviceWord(word).load(::cuda::memory_order_relaxed);
+  }
   // Eight threads beside each other move a line of 128 bytes (lines.cuh).
   __device__ static bool is_many_rowed() {
     return blockDim.y * blockDim.z != 1 || blockDim.x % wide_cells != 0;

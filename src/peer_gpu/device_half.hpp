@@ -11,11 +11,17 @@
 
 namespace penstock::peer_gpu {
 
+// How this struct and the words behind it lie, and how wide flags are: a program's kernels have the
+// headers of the library that they run with, or end.
+inline constexpr std::uint32_t device_layout = 1u << 8 | PENSTOCK_FLAG_BITS;
+
 struct DeviceHalf {
-  PartWords* words = nullptr;  // one for each part
-  Word64* cts = nullptr;       // the sender's
-  Word64* fin = nullptr;       // the sender's, one for each part
-  Cell* ring = nullptr;        // the receiver's first slot
+  std::uint32_t layout = device_layout;  // first, whatever follows
+  std::uint32_t part_units = 0;          // of each part
+  PartWords* words = nullptr;            // one for each part
+  Word64* cts = nullptr;                 // the sender's
+  Word64* fin = nullptr;                 // the sender's, one for each part
+  Cell* ring = nullptr;                  // the receiver's first slot
   std::byte* buffer = nullptr;
   HostNotice* notice = nullptr;
   gpu::Report* report = nullptr;
@@ -24,7 +30,6 @@ struct DeviceHalf {
   Word64 life = 0;
   std::uint64_t bytes = 0;
   std::uint32_t units = 0;  // of a slot
-  std::uint32_t share = 0;  // of each part, in units
   std::uint32_t id = 0;     // in reports
   // In the blocks of a kernel from this number on nothing waits: so that those before, which may,
   // leave places to the rest.

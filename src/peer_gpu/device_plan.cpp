@@ -211,6 +211,10 @@ void DevicePlan::enter_kernels(device::Stream& stream, transport::Sink& sink, un
   if (const char* const why = why_no_handle())
     throw Error(ErrorKind::unsupported, fmt::format("{}: kernels get no handle: {}", label(), why));
   KernelQueue& queue = kernel_queue_on(stream, sink);
+  const auto is_kept = [&](const KernelQueue::Memory& kept) {
+    return kept.report == queue.memory().report;
+  };
+  if (std::ranges::none_of(reports_, is_kept)) reports_.push_back(queue.memory());
   if (life_ == 0) settle_before_kernels(queue);
   const DeviceHalf half = handle_on(queue, wait_blocks);
   std::memcpy(handle.data(), &half, sizeof half);
@@ -221,7 +225,9 @@ void DevicePlan::enter_kernels(device::Stream& stream, transport::Sink& sink, un
 void DevicePlan::settle_before_kernels(KernelQueue& queue) {
   watch_in_kernels();
   static std::atomic<Word64> lives{0};
-  const Word64 life = lives.fetch_add(1, std::memory_order_relaxed) + 1;
+  // Large and odd: what other words count is not taken for it where they lie in this memory later.
+  const Word64 life =
+      (lives.fetch_add(1, std::memory_order_relaxed) + 1) * 0x9e3779b97f4a7c15u | 1u << 31;
   fixed_.arena->write(reinterpret_cast<std::byte*>(&words_of(fixed_.pair).life), &life,
                       sizeof life);
   life_ = life;
@@ -246,7 +252,7 @@ DeviceHalf DevicePlan::handle_on(const KernelQueue& queue, unsigned wait_blocks)
   half.life = life_;
   half.bytes = pair.bytes;
   half.units = pair.units;
-  half.share = static_cast<std::uint32_t>(pair.share);
+  half.part_units = static_cast<std::uint32_t>(pair.share);
   half.id = pair.id;
   half.wait_blocks = wait_blocks;
   half.rows = pair.rows;
@@ -257,6 +263,16 @@ DeviceHalf DevicePlan::handle_on(const KernelQueue& queue, unsigned wait_blocks)
   half.checks_ready = pair.checks_ready && pair.mode == Mode::ready;
   half.mode = pair.mode;
   return half;
+}
+
+void DevicePlan::clear_life() noexcept {
+  try {
+    const Word64 none = 0;
+    fixed_.arena->write(reinterpret_cast<std::byte*>(&words_of(fixed_.pair).life), &none,
+                        sizeof none);
+  } catch (const Error&) {
+    // The device does nothing any more.
+  }
 }
 
 // The last epoch is known to the device alone. A handle that outlives the request finds another
@@ -275,6 +291,7 @@ void DevicePlan::end_close(void (*ended)(void*), void* argument) noexcept {
 }
 
 void DevicePlan::close() {
+  if (life_ != 0) clear_life();
   PartWords words{};
   fixed_.arena->read(&words, fixed_.private_words.get(), sizeof words);
   leave_at(first_not_served(words));
@@ -411,6 +428,11 @@ Error DevicePlan::error_of(Failure failure) const {
                    label() +
                        ": a kernel serves it by blocks of several dimensions, or of no "
                        "multiple of 8 threads: its messages need such");
+    case Failure::shares:
+      return Error(ErrorKind::argument,
+                   label() +
+                       ": blocks of a kernel share its messages: those of synchronous sends are "
+                       "received by one block");
     case Failure::handle_freed:
     case Failure::none:
     case Failure::released:

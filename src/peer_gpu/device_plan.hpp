@@ -76,6 +76,7 @@ class DevicePlan final : public KernelPlan {
  private:
   const char* why_no_handle() const noexcept;  // null: kernels of the program's may have one
   void settle_before_kernels(KernelQueue& queue);
+  void clear_life() noexcept;
   DeviceHalf handle_on(const KernelQueue& queue, unsigned wait_blocks) const noexcept;
   bool peer_closed(protocol::Epoch epoch) const noexcept;
   bool peer_dead() const noexcept { return fixed_.peer_dead->load(std::memory_order_acquire); }
@@ -100,7 +101,8 @@ class DevicePlan final : public KernelPlan {
   const unsigned most_blocks_;
   bool starts_by_kernel_;
   bool waits_by_kernel_;
-  Word64 life_ = 0;  // in handles; 0: there are none
+  Word64 life_ = 0;                           // in handles; 0: there are none
+  std::vector<KernelQueue::Memory> reports_;  // of the queues of handles, which may go before them
   std::atomic<bool> closed_{false};
   std::atomic<bool> given_up_by_host_{false};
 };

@@ -145,14 +145,15 @@ struct Both {
   }
 };
 
-// All starts are sends', and all waits receives'.
+// All starts are sends', and all waits receives'. The starts stand first, with all their blocks:
+// none finds its place taken by a wait that may need it.
 struct Together : gpu::FetchesArguments {
   static constexpr unsigned most_threads = peer_gpu::most_threads,
                             resident = resident_of(Kit::ring);
   template <int capacity>
   static __device__ void run(const Batch<capacity>& batch) {
     BlockIndex place;
-    const Pair& pair = pair_of_duty(batch, blockIdx.x, place);
+    const Pair& pair = gpu::item_of_block(batch, place);
     Crew<Form::all_stay> crew;
     if (pair.sends)
       serve<Call::start, Kit::ring>(batch.reports(), pair, place, crew);

@@ -43,8 +43,8 @@ struct Share {
     const unsigned threads = half.wide ? wide_cells : 1;
     first_part = index * half.parts / count;
     parts = (index + 1) * half.parts / count - first_part;
-    first = first_part * half.share + thread_in_block() / threads;
-    end = min(half.units, (first_part + parts) * half.share);
+    first = first_part * half.part_units + thread_in_block() / threads;
+    end = min(half.units, (first_part + parts) * half.part_units);
     stride = max(threads_of_block() / threads, 1u);
     lines = first >= end ? 0 : (end - first - 1) / (stride * group(threads)) + 1;
   }

@@ -10,7 +10,7 @@ namespace penstock::peer_gpu {
 class ShareReceiver {
  public:
   __device__ ShareReceiver(const DeviceHalf& half, unsigned index, unsigned count)
-      : share_(half, index, count) {
+      : share_(half, index, count), timer_(share_.timer()) {
     taken_.state.done = share_.epoch() - 1;
   }
 
@@ -35,7 +35,7 @@ class ShareReceiver {
     const bool mine = is_plain(share_.half())
                           ? look<PlainCells>(share_.half(), share_.share(), share_.epoch())
                           : look_apart(share_.half(), share_.share(), share_.epoch());
-    return __syncthreads_and(mine) != 0;
+    return __syncthreads_and(mine) != 0 || not_yet();
   }
 
   __device__ bool wait_for(unsigned looks) {
@@ -46,8 +46,7 @@ class ShareReceiver {
       taken_ = is_plain(share_.half())
                    ? take_in<PlainCells>(share_.half(), share_.share(), taken_, looks)
                    : take_in_apart(share_.half(), share_.share(), taken_, looks);
-    if (__syncthreads_and(taken_.ended) == 0) return false;
-    return ended(true);
+    return __syncthreads_and(taken_.ended) != 0 ? ended(true) : not_yet();
   }
 
   __device__ bool wait_in_place() {
@@ -63,9 +62,10 @@ class ShareReceiver {
 
   template <class T>
   __device__ bool peek(std::size_t element, T& value) const {
-    static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+    static_assert(sizeof(T) == 4 || sizeof(T) == 8, "elements have 4 or 8 bytes");
     const std::size_t byte = element * sizeof(T);
     Word64 word = 0;
+    if (!share_.serves() || byte < begin() || byte >= end()) return false;
     if (!word_at(byte / sizeof(Word64), word)) return false;
     if constexpr (sizeof(T) == 4) word >>= byte % sizeof(Word64) * 8;
     memcpy(&value, &word, sizeof(T));
@@ -123,10 +123,12 @@ class ShareReceiver {
     if (share_.is_empty()) return true;
     if (!share_.begin_call(share_.may_wait())) return false;
     if constexpr (copies) __syncthreads();  // nobody reads the buffer any more
-    if (taken_.ended) return ended(true);
-    return ended(is_plain(share_.half())
-                     ? take<PlainCells, copies>(share_.half(), share_.share(), taken_.state)
-                     : take_apart<copies>(share_.half(), share_.share(), taken_.state));
+    // Some threads may have their part from looks before.
+    if (!taken_.ended)
+      taken_.ended = is_plain(share_.half())
+                         ? take<PlainCells, copies>(share_.half(), share_.share(), taken_.state)
+                         : take_apart<copies>(share_.half(), share_.share(), taken_.state);
+    return ended(taken_.ended);
   }
   template <class Lines, bool copies>
   __device__ static bool take(const DeviceHalf& half, const Share& share,
@@ -141,8 +143,17 @@ class ShareReceiver {
                      : take<Cells<Fit::any>, copies>(half, share, state);
   }
 
+  // Looks in a loop end with the peer, or by the time limit, as waits do. False.
+  __device__ bool not_yet() {
+    const bool lost = thread_in_block() == 0 && share_.is_lost(timer_);
+    share_.all_found(!lost);
+    return false;
+  }
+
   __device__ bool ended(bool all) {
+    if (thread_in_block() == 0) timer_.ended();
     if (!share_.end_wait(all)) return false;
+    timer_ = share_.timer();
     taken_ = {};
     taken_.state.done = share_.epoch() - 1;
     return true;
@@ -168,7 +179,8 @@ class ShareReceiver {
   }
 
   BlockShare share_;
-  Taken taken_;  // by looks that have not found all of it
+  Taken taken_;      // by looks that have not found all of it
+  PollTimer timer_;  // of these
 };
 
 }  // namespace penstock::peer_gpu

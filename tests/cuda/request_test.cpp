@@ -137,7 +137,7 @@ TEST_F(DeviceRequest, SynchronousSends) {
     // The receive's start is a call, as a kernel that waits for its own send needs it before.
     for (int i = 0; i < 20; ++i) {
       EXPECT_PST(PST_Enqueue_start(ends.lane.queue(), &ends.requests[1]));
-      EXPECT_CUDA(enqueue_exchanges(ends.lane.stream(), ends.exchanges(1), Way::wait, 128, 4));
+      EXPECT_CUDA(enqueue_exchanges(ends.lane.stream(), ends.exchanges(1), Way::wait, 128, 1));
     }
     ends.lane.finish();
     EXPECT_EQ(ends.findings->wrong, 0u);
@@ -291,9 +291,9 @@ TEST_F(DeviceRequest, G9_AWaitThatTimeEnds) {
     GTEST_SKIP() << "needs PENSTOCK_TEST_RELEASE and a short PENSTOCK_TIMEOUT";
   for (const std::size_t bytes : {std::size_t{8}, std::size_t{262144}}) {
     Ends ends(bytes);
-    enqueue_wait(ends.lane.stream(), ends.in, 1, 2, ends.findings.get());
+    enqueue_wait(ends.lane.stream(), ends.in, 1, 1, ends.findings.get());
     EXPECT_PST_KIND(PST_Queue_wait(ends.lane.queue()), PST_ERROR_TIMEOUT);
-    EXPECT_EQ(ends.findings->refused, 2u);
+    EXPECT_EQ(ends.findings->refused, 1u);
     EXPECT_EQ(ends.findings->checked, 0u);
     meet();
   }

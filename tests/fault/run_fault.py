@@ -143,6 +143,10 @@ def dead_peer(options, jobs, scenario="dead_peer", settings=None):
     expect_content(job, 0)
 
 
+def dead_peer_in_kernel(options, jobs):
+    dead_peer(options, jobs, "dead_peer_in_kernel")
+
+
 def dead_lane_peer(options, jobs):
     dead_peer(options, jobs, "dead_lane_peer", {"PENSTOCK_THREAD_MULTIPLE": "1"})
 
@@ -382,7 +386,7 @@ def idle(options, jobs):
 
 
 CASES = {case.__name__: case for case in (
-    dead_peer, dead_lane_peer, dead_parent, dead_context, dead_peer_in_match, dead_peer_at_end, dead_sender_of_wildcard, stopped_peer, fatal_handler, released_sender, released_small_sender,
+    dead_peer, dead_lane_peer, dead_peer_in_kernel, dead_parent, dead_context, dead_peer_in_match, dead_peer_at_end, dead_sender_of_wildcard, stopped_peer, fatal_handler, released_sender, released_small_sender,
     released_receiver, freed_peer, unreceived_buffered, failed_beside_receive, failed_beside_send, match_time_out, report, own_signal_handler, killed_job, small_memory, no_memory,
     dead_window_peer, silent_window_peer, stopped_window_peer, dead_channel_peer, silent_channel_peer, dead_bag_peer, silent_bag_peer, dead_enqueued_peer, dead_promised_peer, dead_overlap_peer, late_overlap_peer, silent_enqueued_peer, dead_member, dead_in_collective_call, silent_member, idle)}
 
