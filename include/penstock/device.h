@@ -26,7 +26,8 @@ extern "C" {
  *
  * What serves it: the message is in memory of the queue's GPU, without gaps or in rows that kernels
  * take where they lie, travels between GPUs that address each other's memory, and is not larger
- * than PENSTOCK_CUDA_EAGER_MAX. Several handles of one request are the same.
+ * than PENSTOCK_CUDA_EAGER_MAX. A request of which a graph has been captured before has none.
+ * Several handles of one request are the same but for the queue that hears of errors.
  *
  * Does not block; it may enqueue on the stream what earlier calls have left to the next start.
  * Stream order: kernels that use it come behind this call, and end before the request is freed.
