@@ -251,6 +251,18 @@ class Queue::Running {
   StreamOperation* const alone_;
 };
 
+// The end of the starts' call is left to the waits.
+class Queue::WaitsFollow {
+ public:
+  explicit WaitsFollow(Queue& queue) noexcept : queue_(queue) { queue_.waits_follow_ = true; }
+  ~WaitsFollow() { queue_.waits_follow_ = false; }
+  WaitsFollow(const WaitsFollow&) = delete;
+  WaitsFollow& operator=(const WaitsFollow&) = delete;
+
+ private:
+  Queue& queue_;
+};
+
 // Room for the waits comes before the starts, which cannot be taken back: for a start, its wait,
 // and the order behind another stream. Where a wait fails in spite of that, the queue has failed. A
 // queue that fails meanwhile, by its own worker say, has its waits too: they end when nothing moves
@@ -261,7 +273,10 @@ void Queue::run(std::size_t count, StreamOperation* const* operations) {
   stream_->make_room(3 * count);
   StreamOperation* const* const waits = in_turn(count, operations);
   const Running running(count, operations);
-  start_before_waits(count, operations);
+  {
+    const WaitsFollow left(*this);
+    start(count, operations);
+  }
   try {
     enqueue_waits(count, waits);
   } catch (const Error& error) {
@@ -269,17 +284,6 @@ void Queue::run(std::size_t count, StreamOperation* const* operations) {
     fail(error);
     throw;
   }
-}
-
-void Queue::start_before_waits(std::size_t count, StreamOperation* const* operations) {
-  waits_follow_ = true;
-  try {
-    start(count, operations);
-  } catch (...) {
-    waits_follow_ = false;
-    throw;
-  }
-  waits_follow_ = false;
 }
 
 void Queue::refuse_start(std::size_t count, StreamOperation* const* operations) const {

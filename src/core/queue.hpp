@@ -132,6 +132,7 @@ class Queue final : public transport::Sink {
 
  private:
   class Running;
+  class WaitsFollow;
 
   [[noreturn]] void raise_error() const;
   void check_start(StreamOperation& operation) const;
@@ -152,8 +153,6 @@ class Queue final : public transport::Sink {
       stream_->flush();
   }
   StreamOperation* const* in_turn(std::size_t count, StreamOperation* const* operations);
-  // Leaves the end of the call to the waits.
-  void start_before_waits(std::size_t count, StreamOperation* const* operations);
   void enqueue_waits(std::size_t count, StreamOperation* const* operations);
   void enqueue_outstanding();
   std::optional<RequestError> forget_captured();  // the last of them, null: there were none

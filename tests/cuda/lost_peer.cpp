@@ -190,7 +190,8 @@ void dead_peer_in_kernel(const Job& job) {
   void* buffers[2] = {nullptr, nullptr};
   for (void*& buffer : buffers) require_cuda(cudaMalloc(&buffer, small), "cudaMalloc");
   void* pinned = nullptr;
-  require_cuda(cudaMallocHost(&pinned, sizeof(test::Findings)), "cudaMallocHost");
+  require_cuda(cudaHostAlloc(&pinned, sizeof(test::Findings), cudaHostAllocDefault),
+               "cudaHostAlloc");
   auto* const findings = new (pinned) test::Findings{};
   MPI_Request both[2];
   require_success(MPI_Send_init(buffers[0], small, MPI_BYTE, job.peer, 1, MPI_COMM_WORLD, &both[0]),

@@ -19,7 +19,9 @@ namespace {
 class Pinned {
  public:
   Pinned() {
-    EXPECT_EQ(cudaMallocHost(reinterpret_cast<void**>(&findings_), sizeof *findings_), cudaSuccess);
+    EXPECT_EQ(cudaHostAlloc(reinterpret_cast<void**>(&findings_), sizeof *findings_,
+                            cudaHostAllocDefault),
+              cudaSuccess);
     *findings_ = {};
   }
   ~Pinned() { cudaFreeHost(findings_); }
