@@ -150,17 +150,28 @@ void ChannelEnd::admit(const Call& call, std::span<const UnitRange> ranges) cons
   for (const UnitRange& units : ranges) refuse_misuse(call.verb, units);
 }
 
+// All or nothing: room comes first, and only another thread that enqueues on the same stream while
+// memory is exhausted can take it. Then what has been enqueued cannot be taken back, and the queue
+// has failed.
 void ChannelEnd::push(const Call& call, std::span<const UnitRange> ranges) const {
   call.queue.raise();
   auto* const plan = static_cast<ChannelPlan*>(call.request.plan());
   if (!plan) return;  // to or from MPI_PROC_NULL
-  for (const UnitRange& units : ranges) {
-    if (units.count == 0) continue;
-    call.queue.enqueue_work([&](const std::shared_ptr<device::Stream>& stream) {
-      plan->enqueue(call.verb, units, stream, call.queue);
-    });
-    if (!in_use_.empty()) count(call.verb, units);
-  }
+  if (ranges.size() > 1) call.queue.stream().make_room(ranges.size());
+  call.queue.enqueue_work([&](const std::shared_ptr<device::Stream>& stream) {
+    bool begun = false;
+    try {
+      for (const UnitRange& units : ranges) {
+        if (units.count == 0) continue;
+        plan->enqueue(call.verb, units, stream, call.queue);
+        begun = true;
+        if (!in_use_.empty()) count(call.verb, units);
+      }
+    } catch (const Error& error) {
+      if (begun) call.queue.fail(error);
+      throw;
+    }
+  });
 }
 
 template <class Cut>
@@ -214,19 +225,31 @@ void ChannelEnd::ready(const char* call, core::MatchedRequest& request, core::Qu
   enqueue_one({Verb::put, call, request, queue}, [&] { return cut_partitions(low, high); });
 }
 
-// One that is named twice would be put over its own put.
+// One that is named twice would be put over its own put. Neighbours are one command.
+std::vector<UnitRange> ChannelEnd::cut_list(std::span<const int> list) const {
+  std::vector<int> sorted(list.begin(), list.end());
+  std::sort(sorted.begin(), sorted.end());
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice != sorted.end())
+    throw Error(ErrorKind::argument, fmt::format("the list has partition {} twice", *twice));
+  std::vector<UnitRange> ranges;
+  for (const int partition : sorted) {
+    const UnitRange units = cut_partitions(partition, partition);
+    if (!ranges.empty() && ranges.back().end() == units.first)
+      ranges.back().count += units.count;
+    else
+      ranges.push_back(units);
+  }
+  return ranges;
+}
+
 void ChannelEnd::ready(const char* name, core::MatchedRequest& request, core::Queue& queue,
                        std::span<const int> list) const {
   const Call call{Verb::put, name, request, queue};
   require_side(request, true, name);
   std::vector<UnitRange> ranges;
   told_by(request, name, [&] {
-    std::vector<int> sorted(list.begin(), list.end());
-    std::sort(sorted.begin(), sorted.end());
-    const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
-    if (twice != sorted.end())
-      throw Error(ErrorKind::argument, fmt::format("the list has partition {} twice", *twice));
-    for (const int partition : list) ranges.push_back(cut_partitions(partition, partition));
+    ranges = cut_list(list);
     admit(call, ranges);
   });
   push(call, ranges);

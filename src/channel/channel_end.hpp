@@ -85,6 +85,7 @@ class ChannelEnd final : public core::Channel {
   // And that the request is matched, and not MPI's just then.
   void require_side(const core::MatchedRequest& request, bool sends, const char* call) const;
   UnitRange cut_partitions(std::int64_t low, std::int64_t high) const;
+  std::vector<UnitRange> cut_list(std::span<const int> list) const;
   void refuse_misuse(Verb verb, UnitRange units) const;
   void count(Verb verb, UnitRange units) const noexcept;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Preloaded, it lets allocations of libpenstock fail as if there were no memory, also those that
 // the C++ library and fmt make for it: from failing_new_begin() on those that are number
-// PENSTOCK_TEST_FAIL_FIRST and behind it, PENSTOCK_TEST_FAIL_COUNT of them.
+// PENSTOCK_TEST_FAIL_FIRST and behind it, PENSTOCK_TEST_FAIL_COUNT of them; by failing_new_one()
+// one alone, of those from there on.
 #include <link.h>
 #include <unwind.h>
 
@@ -69,13 +70,21 @@ void* allocate(std::size_t bytes, std::size_t alignment) {
   return memory;
 }
 
+void begin(long from, long count) {
+  first = from;
+  behind_last = from + count;
+  dl_iterate_phdr(find_library, nullptr);
+  begun.store(true);
+}
+
 }  // namespace
 
 extern "C" void failing_new_begin() {
-  first = number_in("PENSTOCK_TEST_FAIL_FIRST");
-  behind_last = first + number_in("PENSTOCK_TEST_FAIL_COUNT");
-  dl_iterate_phdr(find_library, nullptr);
-  begun.store(true);
+  begin(number_in("PENSTOCK_TEST_FAIL_FIRST"), number_in("PENSTOCK_TEST_FAIL_COUNT"));
+}
+
+extern "C" void failing_new_one(long number) {
+  begin(calls.load() + number, 1);
 }
 
 extern "C" long failing_new_calls() {

@@ -106,6 +106,7 @@ void own_signal_handler(const Job& job);
 void traffic(const Job& job);
 void small_memory(const Job& job);
 void no_memory(const Job& job);
+void no_memory_for_list(const Job& job);
 void idle(const Job& job);
 
 }  // namespace penstock::fault

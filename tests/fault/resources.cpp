@@ -8,6 +8,7 @@
 #include <chrono>
 #include <iostream>
 #include <thread>
+#include <vector>
 
 #include "fault/fault.hpp"
 
@@ -138,6 +139,7 @@ void small_memory(const Job& job) {
 // Of failing_new.cpp, where it has been preloaded.
 extern "C" {
 [[gnu::weak]] void failing_new_begin();
+[[gnu::weak]] void failing_new_one(long number);
 [[gnu::weak]] long failing_new_calls();
 }
 
@@ -176,6 +178,55 @@ void no_memory(const Job& job) {
   count(PST_Imatch(&receive, &matching));
   say(std::to_string(failed) + " calls have failed, of " + std::to_string(failing_new_calls()) +
       " allocations");
+}
+
+// Every allocation of a call in its turn: where the call fails it has put nothing, as a partition
+// that is put twice would be an error of the queue. The stream is held, so that the commands of the
+// list, of which no two are neighbours, need memory.
+void no_memory_for_list(const Job& job) {
+  if (failing_new_one == nullptr) return say("skipped: failing_new is not preloaded");
+  constexpr int count = 4000;
+  static std::vector<int> data(count, -1), list;
+  MPI_Request channel = MPI_REQUEST_NULL;
+  require_success(job.rank == 0 ? PST_Channel_send_init(data.data(), count, MPI_INT, 1, job.peer, 1,
+                                                        MPI_COMM_WORLD, MPI_INFO_NULL, &channel)
+                                : PST_Channel_recv_init(data.data(), count, MPI_INT, 1, job.peer, 1,
+                                                        MPI_COMM_WORLD, MPI_INFO_NULL, &channel),
+                  "PST_Channel_*_init");
+  require_success(PST_Match(&channel, MPI_STATUS_IGNORE), "PST_Match");
+  for (int i = count - 1; i > 0; i -= 2) list.push_back(i);
+  Lane lane;
+  if (job.rank == 0) {
+    for (int i = 0; i < count; ++i) data[static_cast<std::size_t>(i)] = i;
+    require_success(PST_Pready(lane.queue, 0, channel), "PST_Pready");
+    std::atomic<bool> go = false;
+    require_success(
+        PST_Stream_launch(
+            lane.stream, [](void* flag) { static_cast<std::atomic<bool>*>(flag)->wait(false); },
+            &go),
+        "PST_Stream_launch");
+    int failed = 0;
+    for (int code = MPI_ERR_OTHER; code != MPI_SUCCESS; failed += code != MPI_SUCCESS) {
+      failing_new_one(failed);
+      code = PST_Pready_list(lane.queue, count / 2, list.data(), channel);
+      if (code != MPI_SUCCESS) require_kind(code, PST_ERROR_RESOURCES, "PST_Pready_list");
+    }
+    failing_new_one(-1);  // none any more
+    say(std::to_string(failed) + " calls have failed");
+    require(failed > 2, "a list, its ranges and room for commands are allocations");
+    go = true;
+    go.notify_one();
+    for (const int each : list)
+      require_success(PST_Channel_put_wait(lane.queue, channel, each, 1), "PST_Channel_put_wait");
+  } else {
+    for (const int each : list)
+      require_success(PST_Channel_wait(lane.queue, channel, each, 1), "PST_Channel_wait");
+  }
+  require_success(PST_Queue_wait(lane.queue), "PST_Queue_wait");
+  for (const int each : list)
+    require(data[static_cast<std::size_t>(each)] == each, "partition " + std::to_string(each));
+  meet();
+  require_success(PST_Request_free(&channel), "PST_Request_free");
 }
 
 // Sanitizers make each of the few looks of an idle process several times as dear (over ofi 1.4

@@ -303,6 +303,12 @@ def no_memory(options, jobs):
         run(first, 1_000_000)
 
 
+def no_memory_for_list(options, jobs):
+    if not options.preload:
+        raise Skip("operator new cannot be replaced here")
+    run_simple(options, jobs, "no_memory_for_list", settings={"LD_PRELOAD": options.preload, "PENSTOCK_LOG": "off"})
+
+
 def dead_window_peer(options, jobs):
     for step in range(3):
         run_simple(options, jobs, "dead_window_peer", ranks=(0,), settings={"PENSTOCK_TEST_STEP": str(step)}, survive=True)
@@ -387,7 +393,7 @@ def idle(options, jobs):
 
 CASES = {case.__name__: case for case in (
     dead_peer, dead_lane_peer, dead_peer_in_kernel, dead_parent, dead_context, dead_peer_in_match, dead_peer_at_end, dead_sender_of_wildcard, stopped_peer, fatal_handler, released_sender, released_small_sender,
-    released_receiver, freed_peer, unreceived_buffered, failed_beside_receive, failed_beside_send, match_time_out, report, own_signal_handler, killed_job, small_memory, no_memory,
+    released_receiver, freed_peer, unreceived_buffered, failed_beside_receive, failed_beside_send, match_time_out, report, own_signal_handler, killed_job, small_memory, no_memory, no_memory_for_list,
     dead_window_peer, silent_window_peer, stopped_window_peer, dead_channel_peer, silent_channel_peer, dead_bag_peer, silent_bag_peer, dead_enqueued_peer, dead_promised_peer, dead_overlap_peer, late_overlap_peer, silent_enqueued_peer, dead_member, dead_in_collective_call, silent_member, idle)}
 
 
@@ -397,7 +403,7 @@ def main():
     parser.add_argument("--vendor", default="other")
     parser.add_argument("--program", required=True)
     parser.add_argument("--transport", default="peer")
-    parser.add_argument("--preload", default="", help="failing_new, for no_memory")
+    parser.add_argument("--preload", default="", help="failing_new, for no_memory and its kin")
     parser.add_argument("case", choices=sorted(CASES))
     options = parser.parse_args()
     jobs = []

@@ -25,6 +25,7 @@ std::map<std::string, Scenario> scenarios() {
           {"traffic", {traffic}},
           {"small_memory", {small_memory}},
           {"no_memory", {no_memory}},
+          {"no_memory_for_list", {no_memory_for_list}},
           {"dead_window_peer", {dead_window_peer}},
           {"silent_window_peer", {silent_window_peer}},
           {"stopped_window_peer", {stopped_window_peer}},
