@@ -138,11 +138,13 @@ PENSTOCK_HD void close(P& port) {
   port.template fence<Order::seq_cst>();
 }
 
+// All sources are asked each time, as the port may count for each how long it has been writing.
 template <ReceiverPort P>
 PENSTOCK_HD bool is_untouched(P& port) {
+  bool untouched = true;
   for (Source source = 0; source < port.sources(); ++source)
-    if (port.template load_writing<Order::acquire>(source) != 0) return false;
-  return true;
+    if (port.template load_writing<Order::acquire>(source) != 0) untouched = false;
+  return untouched;
 }
 
 }  // namespace penstock::protocol::bag

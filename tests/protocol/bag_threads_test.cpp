@@ -211,6 +211,28 @@ std::size_t close_behind(std::int64_t grabs, Slot slots) {
   return wrong;
 }
 
+struct AskedPort : GrabPort {
+  std::vector<unsigned>& asked;
+
+  template <protocol::Order>
+  std::uint64_t load_writing(Source source) const {
+    return ++asked[source] < 3 ? 1 : 0;
+  }
+};
+
+// Each source that is writing is asked each time: what their ports count runs for all at once.
+TEST(BagThreads, AllSourcesAreAskedWhetherTheyWrite) {
+  const BagShape shape{1, elements, sizeof(std::uint64_t)};
+  Lane first(shape), second(shape);
+  std::atomic<Source> next{0};
+  std::vector<unsigned> asked(2, 0);
+  AskedPort port{{{&first, &second}, next, 1}, asked};
+  EXPECT_FALSE(bag::is_untouched(port));
+  EXPECT_FALSE(bag::is_untouched(port));
+  EXPECT_TRUE(bag::is_untouched(port));
+  EXPECT_EQ(asked, (std::vector<unsigned>{3, 3}));
+}
+
 TEST(BagThreads, NothingComesIntoTheSlotsOfABagThatHasClosed) {
   std::minstd_rand random(3);
   for (unsigned repeat = 0; repeat < (explorer::long_run() ? 5000u : 200u); ++repeat)
