@@ -105,10 +105,11 @@ PST_API int PST_Channel_test(MPI_Request channel, MPI_Count offset, MPI_Count co
  * PST_Channel_release for the receiver's MPI_Start, but for the first, which the match has done.
  * MPI_Start, MPI_Pready, MPI_Parrived and MPI_Wait stay MPI's own: they start, tell and wait for a
  * message of MPI's, and know nothing of the channel; while MPI has the request active, calls for it
- * are PST_ERROR_ALREADY_STARTED. A number that is no partition of the request
- * is PST_ERROR_ARGUMENT, as is a list that has one twice; where one of a list is refused, or there
- * is no memory for all of it (PST_ERROR_RESOURCES), nothing is enqueued. Who blocks, stream order, threads and errors are otherwise those of the calls that
- * these stand for. Source: MPI-4, RAPIDS, Penstock. */
+ * are PST_ERROR_ALREADY_STARTED. A number that is no partition of the request is
+ * PST_ERROR_ARGUMENT, as is a list that has one twice; where one of a list is refused, or there is
+ * no memory for all of it (PST_ERROR_RESOURCES), nothing is enqueued. Who blocks, stream order,
+ * threads and errors are otherwise those of the calls that these stand for. Source: MPI-4, RAPIDS,
+ * Penstock. */
 PST_API int PST_Pready(PST_Queue queue, int partition, MPI_Request request);
 PST_API int PST_Pready_range(PST_Queue queue, int partition_low, int partition_high,
                              MPI_Request request);

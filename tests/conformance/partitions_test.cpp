@@ -283,6 +283,9 @@ TEST(Partitioned, ThatCannotBeChannels) {
     };
   };
   expect_refused(PST_ERROR_ARGUMENT, sends(4, 6, MPI_INFO_NULL), receives(3, 8, MPI_INFO_NULL));
+  std::array<char, 1024> text{};
+  PST_Last_error(text.data(), text.size());
+  EXPECT_NE(std::string(text.data()).find("penstock_unit"), std::string::npos) << text.data();
   expect_refused(PST_ERROR_TRUNCATE, sends(4, 6, MPI_INFO_NULL), receives(3, 6, MPI_INFO_NULL));
   for (const char* const unit : {"5", "0", "-2", "2 and more", ""}) {
     MPI_Info wrong = unit_info(unit[0] != 0 ? unit : "x"), right = unit_info("2");

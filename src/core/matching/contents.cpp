@@ -52,10 +52,17 @@ std::optional<Error> misfit_of_channels(const ChannelShape& send, int sender, in
   };
   const bool in_capacity = send.count != receive.count &&
                            send.element_bytes == receive.element_bytes && send.unit == receive.unit;
+  // Partitions may differ, and units may not.
+  const bool in_units = send.count == receive.count &&
+                        send.element_bytes == receive.element_bytes && send.unit != receive.unit;
   return Error(in_capacity ? ErrorKind::truncate : ErrorKind::argument,
                fmt::format("the channel of rank {} with tag {} has {}, this end has {}: give both "
-                           "ends the same",
-                           sender, tag, text(send), text(receive)));
+                           "ends the same{}",
+                           sender, tag, text(send), text(receive),
+                           in_units ? ", requests of MPI_Psend_init and MPI_Precv_init by the "
+                                      "MPI_Info key penstock_unit on both, which divides a "
+                                      "partition of either"
+                                    : ""));
 }
 
 }  // namespace
