@@ -8,7 +8,10 @@
 #include <exception>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
+#include "base/log.hpp"
 #include "scale/simulation.hpp"
 #include "scale/tables.hpp"
 #include "scale/unmatched.hpp"
@@ -21,6 +24,7 @@ constexpr double mebibyte = 1024.0 * 1024;
 
 struct ProgramOptions {
   Options simulation;
+  std::string graph = "neighbours";
   std::vector<int> ranks{1, 8, 64, 512, 4096, 8192};
   std::vector<int> unmatched;  // instead
   bool one_tag = false;
@@ -117,7 +121,9 @@ void run_unmatched(const ProgramOptions& options, int requests) {
                          .dump());
 }
 
+// The log would have a line for each request.
 int run_all_unmatched(const ProgramOptions& options) {
+  base::log::configure(base::LogLevel::off, "");
   if (!options.as_json)
     fmt::print(
         "# ms until so many sends and receives that nobody takes are under way; given up by "
@@ -151,9 +157,10 @@ int run(int argc, char** argv) {
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   app.add_option(
-         "--graph", simulation.graph,
+         "--graph", options.graph,
          "Who sends to whom: the 26 neighbours of a cell, as many at random, all and rank 0")
-      ->transform(CLI::CheckedTransformer(graphs));
+      ->check(CLI::IsMember(graphs))
+      ->capture_default_str();
   app.add_flag("--wildcards", simulation.wildcards, "Some receives name no source, or no tag");
   app.add_flag("--leave", simulation.leaves, "Receives invite their senders, as PST_Imatch does");
   app.add_flag("--collective", simulation.collective, "Besides, one collective of all ranks");
@@ -175,6 +182,7 @@ int run(int argc, char** argv) {
   app.add_flag("--one-tag", options.one_tag, "All of those have one tag");
   app.add_flag("--json", options.as_json, "Print JSON, a line for each number of ranks");
   CLI11_PARSE(app, argc, argv);
+  simulation.graph = graphs.at(options.graph);
   if (options.tables) return print_tables();
   if (!options.unmatched.empty()) return run_all_unmatched(options);
   if (!options.as_json) print_head();
