@@ -92,10 +92,51 @@ def check_refusals():
                               (MACHINE, ["--beside", "ours=1"], "no latencies of ours"), (MACHINE, ["--beside", "much"], "WAY=US"),
                               (MACHINE, ["--latency", "x"], "WAY=FILE:SIDE"), (MACHINE, ["--latency", "x=/none:penstock"], "cannot be read"),
                               (MACHINE | {"published": [{"way": "ours", "ranks": 1, "us": 1}]}, [], "no latencies of ours")):
-        run = model(given, *words)
-        if run.returncode != 1 or why not in run.stderr or len(run.stderr.splitlines()) != 1:
-            sys.exit(f"{given} {words}: status {run.returncode}, {run.stderr!r} lacks {why!r}")
+        require_refusal(given, words, why)
 
 
-for check in (check_exchange, check_nodes, check_cells, check_published, check_latencies, check_refusals):
+def require_refusal(given, words, why):
+    run = model(given, *words)
+    told = run.stderr
+    if run.returncode != 1 or why not in told or len(told.splitlines()) != 1 or "json.exception" in told or run.stdout:
+        sys.exit(f"{given} {words}: status {run.returncode}, {told!r} lacks {why!r}, or {run.stdout!r} is too much")
+
+
+def check_keys():
+    """Each key that is wrong, or missing, is named with the file and what it must be."""
+    point = {"way": "mpi", "ranks": 2}
+    for changes, why in (({"rank_a_node": 8}, "rank_a_node is no key that is known there: source, cells"),
+                         ({"few_cells": "strait"}, 'few_cells must be "proportional" or "straight"'), ({"few_cells": 1}, "few_cells must be"),
+                         ({"cell_bytes": -8}, "cell_bytes must be a number above 0"), ({"cell_bytes": "8"}, "cell_bytes must be a number above 0"),
+                         ({"ghosts": 1.5}, "ghosts must be a whole number"), ({"links_a_node": 2 ** 40}, "links_a_node must be a whole number"),
+                         ({"cells": "many"}, "cells must be two or three"), ({"cells": [4, 0]}, "cells must be two or three"),
+                         ({"source": 5}, "source must be a text"), ({"latency": {}}, "latency must be an object"),
+                         ({"latency": {"mpi": [[1, 1]]}}, "latency.mpi must be an object with the keys between, inside"),
+                         ({"latency": {"mpi": {"inside": [[1, 1]]}}}, "latency.mpi.between is missing: it is points"),
+                         ({"latency": {"mpi": {"between": [[1, 1, 1]]}}}, "latency.mpi.between must be a list of points"),
+                         ({"latency": {"mpi": {"between": [[1, 1]], "within": []}}}, "latency.mpi.within is no key"),
+                         ({"compute": {"stream": [[1, 1]]}}, "compute.stream is no key"), ({"compute": {}}, "compute.mpi is missing"),
+                         ({"published": {}}, "published must be a list"), ({"published": [point]}, "published[0] must have either speedup or us"),
+                         ({"published": [point | {"us": 1, "speedup": 1}]}, "published[0] must have either speedup or us"),
+                         ({"published": [point | {"us": 0}]}, "published[0].us must be a number above 0"),
+                         ({"published": [point | {"us": 1, "ranks": 0}]}, "published[0].ranks must be a whole number"),
+                         ({"published": [{"ranks": 2, "us": 1}]}, "published[0].way is missing"),
+                         ({"published": [point | {"us": 1, "rank": 2}]}, "published[0].rank is no key")):
+        require_refusal(MACHINE | changes, [], "input.json: " + why)
+    for key in ("cells", "latency", "compute"):
+        require_refusal({name: value for name, value in MACHINE.items() if name != key}, [], f"input.json: {key} is missing: it is")
+    require_refusal([], [], "input.json: it must be an object with the keys")
+    for text in ("nan", "inf", "mpi=-1"):
+        require_refusal(MACHINE, ["--beside", text], "--beside takes")
+    few = MACHINE | {"cells": [10, 10]}
+    require_refusal(few, ["--ranks", 131072], "131072 ranks cannot share 10 x 10 cells")
+    require_refusal(few, ["--ranks", 7 * 11], "77 ranks cannot share")
+    if [line["ranks"] for line in lines(few)] != [1, 2, 4, 8, 16, 32, 64]:
+        sys.exit("ranks that fit")
+    path = FOLDER / "broken.jsonl"
+    path.write_text('# head\n{"benchmark": "latency", "bytes": 8, "penstock": {}}\n')
+    require_refusal(MACHINE, ["--latency", f"stream={path}:penstock"], "broken.jsonl: line 2: ")
+
+
+for check in (check_exchange, check_nodes, check_cells, check_published, check_latencies, check_refusals, check_keys):
     check()

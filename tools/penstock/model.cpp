@@ -21,7 +21,7 @@ using nlohmann::ordered_json;
 
 struct ModelOptions {
   std::string file;
-  std::vector<int> ranks{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192};
+  std::vector<int> ranks;              // empty: the usual ones
   std::vector<std::string> latencies;  // WAY=FILE:SIDE
   std::vector<std::string> beside;     // US, or WAY=US
   bool as_json = false;
@@ -33,14 +33,15 @@ struct Row {
 };
 
 constexpr const char* left_out =
-    "left out: kernels that take longer than their cells do, where these are few; launches, "
-    "packing "
-    "and\nwaits for them; ranks that wait for the latest one; messages that meet in the network; "
-    "and what a\nping-pong, whose receive always stands, does not see of a send that waits for one";
+    "left out: kernels that take longer than their cells do, where these are few; launches,\n"
+    "packing and waits for them; ranks that wait for the latest one; messages that meet in the\n"
+    "network; and what a ping-pong, whose receive always stands, does not see of a send that\n"
+    "waits for one";
 
 class Model {
  public:
   Model(ModelInput input, const std::vector<int>& ranks) : input_(std::move(input)) {
+    for (const Published& each : input_.published) way_number(each.way);  // throws
     base_us_ = model_step(input_.machine, input_.problem, 1).times.front().us;
     for (const int count : ranks) rows_.push_back(row(count));
   }
@@ -119,8 +120,7 @@ class Model {
   void print_published() const {
     fmt::print(
         "\n# us of a step as it was measured and of the model, by how much it misses; speed-ups; "
-        "the "
-        "model's\n# own best\n# {:>14} {:>8} {:>10} {:>10} {:>7} {:>9} {:>9} {:>9} {:>9}\n",
+        "the model's\n# own best\n# {:>14} {:>8} {:>10} {:>10} {:>7} {:>9} {:>9} {:>9} {:>9}\n",
         "way", "ranks", "measured", "model", "miss", "speed-up", "model", "best", "at ranks");
     for (const Published& each : input_.published) {
       const std::size_t way = way_number(each.way);
@@ -140,7 +140,7 @@ class Model {
 
 void take_latencies(ModelInput& input, const std::string& text) {
   const std::size_t equals = text.find('='), colon = text.rfind(':');
-  if (equals == std::string::npos || colon == std::string::npos || colon < equals)
+  if (equals == std::string::npos || equals == 0 || colon == std::string::npos || colon < equals)
     throw UserError(text + ": --latency takes WAY=FILE:SIDE, such as stream=lines.jsonl:penstock");
   take_latencies(input, text.substr(0, equals), text.substr(equals + 1, colon - equals - 1),
                  text.substr(colon + 1));
@@ -151,8 +151,8 @@ void add_beside(ModelInput& input, const std::string& text) {
   const std::string way = equals == std::string::npos ? "" : text.substr(0, equals);
   const std::string us = equals == std::string::npos ? text : text.substr(equals + 1);
   double value = 0;
-  if (!CLI::detail::lexical_cast(us, value) || value < 0)
-    throw UserError(text + ": --beside takes US, or WAY=US");
+  if (!CLI::detail::lexical_cast(us, value) || !std::isfinite(value) || value < 0)
+    throw UserError(text + ": --beside takes US, or WAY=US, of 0 or more");
   bool found = false;
   for (Way& each : input.machine.ways) {
     if (!way.empty() && each.name != way) continue;
@@ -162,11 +162,21 @@ void add_beside(ModelInput& input, const std::string& text) {
   if (!found) throw UserError(text + ": there are no latencies of " + way);
 }
 
+// Of the usual ones those that fit.
+std::vector<int> ranks_of(const ModelOptions& options, const Problem& problem) {
+  if (!options.ranks.empty()) return options.ranks;
+  std::vector<int> ranks;
+  for (int each = 1; each <= 8192; each *= 2)
+    if (has_grid(problem, each)) ranks.push_back(each);
+  return ranks;
+}
+
 int run_model(const ModelOptions& options) {
   ModelInput input = read_model_input(options.file);
   for (const std::string& text : options.latencies) take_latencies(input, text);
   for (const std::string& text : options.beside) add_beside(input, text);
-  const Model model(std::move(input), options.ranks);
+  const std::vector<int> ranks = ranks_of(options, input.problem);
+  const Model model(std::move(input), ranks);
   if (options.as_json)
     model.print_json();
   else
@@ -182,9 +192,10 @@ void add_model(CLI::App& parent, Command& command) {
       "model", "Strong scaling of a halo exchange, from latencies and one GPU's time");
   app->add_option("file", options->file, "JSON: latencies, times of one rank, cells, nodes")
       ->required();
-  app->add_option("--ranks", options->ranks, "Numbers of ranks, with commas")
+  app->add_option("--ranks", options->ranks,
+                  "Numbers of ranks, with commas; 1, 2, 4 to 8192 that fit where none are given")
       ->delimiter(',')
-      ->check(CLI::Range(1, 1 << 17));
+      ->check(CLI::Range(1, most_ranks));
   app->add_option("--latency", options->latencies,
                   "Takes a way's latencies from lines of `bench latency --json`: WAY=FILE:SIDE");
   app->add_option("--beside", options->beside,

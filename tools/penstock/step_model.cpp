@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "penstock/step_model.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <stdexcept>
 #include <utility>
 
 namespace penstock::tool {
@@ -36,15 +40,17 @@ bool is_better(const Problem& problem, const Grid& grid, const Grid& than) {
   return cost(grid) < cost(than);
 }
 
-// Tries all grids.
+// Tries all grids in which each rank has a cell.
 void find_grid(const Problem& problem, int ranks, Grid& grid, Grid& best) {
+  const int cells = problem.cells[grid.size()];
   if (grid.size() + 1 == problem.cells.size()) {
+    if (ranks > cells) return;
     grid.push_back(ranks);
     if (is_better(problem, grid, best)) best = grid;
     grid.pop_back();
     return;
   }
-  for (int part = 1; part <= ranks; ++part) {
+  for (int part = 1; part <= std::min(ranks, cells); ++part) {
     if (ranks % part != 0) continue;
     grid.push_back(part);
     find_grid(problem, ranks / part, grid, best);
@@ -179,10 +185,21 @@ double Curve::work(double cells, bool straight) const {
   return cells > last ? most * cells / last : between(cells);
 }
 
+bool has_grid(const Problem& problem, int ranks) {
+  Grid begun, best;
+  find_grid(problem, ranks, begun, best);
+  return !best.empty();
+}
+
 Layout model_step(const Machine& machine, const Problem& problem, int ranks) {
   Layout layout;
   Grid begun;
   find_grid(problem, ranks, begun, layout.grid);
+  if (layout.grid.empty())
+    throw std::runtime_error(
+        fmt::format("{} ranks cannot share {} cells so that each has one: give ranks, and "
+                    "published ones, that fit",
+                    ranks, fmt::join(problem.cells, " x ")));
   layout.cells = 1;
   for (std::size_t i = 0; i < layout.grid.size(); ++i)
     layout.cells *= cells_of(problem, layout.grid, i);

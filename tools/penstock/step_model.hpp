@@ -10,6 +10,9 @@
 
 namespace penstock::tool {
 
+// Of which a model is made.
+inline constexpr int most_ranks = 1 << 17;
+
 // Of what was measured: straight lines between the points.
 class Curve {
  public:
@@ -64,7 +67,9 @@ struct Layout {
   std::vector<StepTime> times;  // by way
 };
 
-// The grid of ranks has the smallest faces.
+// Whether in some grid of so many ranks each has a cell.
+bool has_grid(const Problem& problem, int ranks);
+// The grid of ranks has the smallest faces. Throws std::runtime_error where has_grid() is false.
 Layout model_step(const Machine& machine, const Problem& problem, int ranks);
 
 }  // namespace penstock::tool
