@@ -76,6 +76,11 @@ def check_completion(folder):
         "penstock doctor --program ": set(),  # a file, which readline finds
         "penstock bench latency --rounds ": set(),
         "penstock completion z": {"zsh"},
+        "penstock model ": set(),  # a file
+        "penstock model --la": {"--latency"},
+        "penstock plot ": PICTURES | {"--table"},
+        "penstock plot curves ": set(),  # files
+        "penstock plot --table ": set(),
     }
     got = completions(script, expected)
     assert got == expected, "\n".join(f"{line}: {got[line]}" for line in expected if got[line] != expected[line])
@@ -96,12 +101,19 @@ def check_completion(folder):
         )
 
 
+PICTURES = set(re.findall(r'add_picture\(parts, "(\w+)"', (Path(__file__).parents[2] / "tools/plot/penstock_plot/command.py").read_text()))
+
+
 def subcommands(*words):
     """The command lines of all subcommands below these words, by --help."""
-    text = output_of(COMMAND, *words, "--help") if words[-1:] != ("plot",) else ""
-    yield words, text
-    listed = text.partition("\nSubcommands:\n")[2]
-    for name in re.findall(r"^  ([a-z-]+)\b", listed, re.M):
+    if words[:1] == ("plot",):  # those of another program, which may lack what it draws with
+        yield words, ""
+        names = PICTURES if words == ("plot",) else ()
+    else:
+        text = output_of(COMMAND, *words, "--help")
+        yield words, text
+        names = re.findall(r"^  ([a-z-]+)\b", text.partition("\nSubcommands:\n")[2], re.M)
+    for name in names:
         yield from subcommands(*words, name)
 
 

@@ -102,8 +102,9 @@ _penstock() {
     before_comma=${word%,*},
     word=${word##*,}
   fi
+  if [[ $kind == word_or_path && $word != -* ]]; then kind=path; fi
   if [[ $kind != path ]]; then COMPREPLY=($(compgen -P "$before_comma" -W "$known" -- "$word")); fi
-  if [[ $kind == path || ($kind == word_or_path && ${#COMPREPLY[@]} == 0) ]]; then
+  if [[ $kind == path ]]; then
     compopt -o default 2>/dev/null
     COMPREPLY=()
   fi

@@ -191,7 +191,23 @@ void add_model(CLI::App& parent, Command& command) {
   CLI::App* const app = parent.add_subcommand(
       "model", "Strong scaling of a halo exchange, from latencies and one GPU's time");
   app->add_option("file", options->file, "JSON: latencies, times of one rank, cells, nodes")
-      ->required();
+      ->required()
+      ->type_name("FILE");
+  app->footer(
+      "The file is an object with these keys; docs/scale.md has more of each, and\n"
+      "docs/results/model has files.\n"
+      "  cells          two or three numbers of a periodic grid\n"
+      "  cell_bytes     bytes of a cell (8)\n"
+      "  ghosts         layers of ghost cells (1)\n"
+      "  latency        {WAY: {\"between\": [[bytes, us], ...], \"inside\": ...}}, one way,\n"
+      "                 between nodes and, where it differs, inside one\n"
+      "  compute        [[cells, us], ...] of a step on one rank, or {WAY: [...]}\n"
+      "  few_cells      below the first of these: \"proportional\", or \"straight\"\n"
+      "  ranks_a_node, links_a_node\n"
+      "                 consecutive ranks of a node, its links to others (1, 1)\n"
+      "  published      [{\"way\": WAY, \"ranks\": N, \"us\": US of a step}, ...], or\n"
+      "                 \"speedup\" in place of \"us\"\n"
+      "  source         where all that is from");
   app->add_option("--ranks", options->ranks,
                   "Numbers of ranks, with commas; 1, 2, 4 to 8192 that fit where none are given")
       ->delimiter(',')

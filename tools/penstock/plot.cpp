@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // penstock plot: hands its words to the Python package, which is found beside the command or in the
 // sources.
+#include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "penstock/subcommands.hpp"
@@ -77,6 +80,26 @@ int run_plot(const std::vector<std::string>& words) {
   become(python, all);
 }
 
+// Words of the package's own. What they take is its matter: they are there for manual pages and
+// completion alone, and are passed on unread.
+void describe_pictures(CLI::App& plot) {
+  for (const auto& [name, text] :
+       {std::pair("curves", "Curves over the size of a message, from lines of `penstock bench`"),
+        std::pair("scaling",
+                  "Speed-up over the number of ranks, from tables of `life`, `faces`, "
+                  "`jacobi` or `comb`, or lines of `model`"),
+        std::pair("timeline", "One exchange on the time axis, from files of PENSTOCK_TRACE"),
+        std::pair("life", "Bars of the variants, from tables of `life`")}) {
+    CLI::App* const picture = plot.add_subcommand(name, text);
+    picture->set_help_flag();
+    picture->disabled();
+    picture->footer(
+        fmt::format("penstock plot {0} FILE... draws {0}.png.\n"
+                    "penstock plot {0} --help lists its options.",
+                    name));
+  }
+}
+
 }  // namespace
 
 void add_plot(CLI::App& parent, Command& command) {
@@ -84,8 +107,19 @@ void add_plot(CLI::App& parent, Command& command) {
       parent.add_subcommand("plot", "Draw what `bench`, `life` and traces wrote, or print tables");
   app->set_help_flag();  // the package has its own
   app->prefix_command();
-  app->callback([app, &command] {
-    command.run_alone = [words = app->remaining()] { return run_plot(words); };
+  describe_pictures(*app);
+  const auto tables = std::make_shared<std::vector<std::string>>();
+  app->add_option("--table", *tables,
+                  "Print Markdown tables of lines of `bench --json`, of `penstock_floor`, `faces` "
+                  "or `comb`")
+      ->type_name("FILE");
+  app->callback([app, tables, &command] {
+    std::vector<std::string> words = app->remaining();
+    if (!tables->empty()) {
+      words.insert(words.begin(), tables->begin(), tables->end());
+      words.insert(words.begin(), "--table");
+    }
+    command.run_alone = [words] { return run_plot(words); };
   });
 }
 
