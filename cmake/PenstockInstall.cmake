@@ -25,6 +25,8 @@ endif()
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT doc)
 install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT doc
   FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN site EXCLUDE)
+# The documents name them.
+install(DIRECTORY examples DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT doc PATTERN CMakeLists.txt EXCLUDE)
 
 install(EXPORT penstock-targets NAMESPACE penstock:: DESTINATION "${package_dir}" COMPONENT development)
 # Whole paths of this MPI's compiler wrappers; that for C++ is for projects in C++ alone.

@@ -81,6 +81,7 @@ def check_install_components(tree, work, libdir, version):
         assert any(name.startswith("share/man/man1/penstock-bench-latency.1") for name in tools), tools
     doc = files(tree, "doc", work / "doc")
     assert any(name.endswith("docs/semantics.md") for name in doc), doc
+    assert any(name.endswith("examples/ping_pong.c") for name in doc), doc
     assert not runtime & development and not development & tools and not runtime & tools
 
 
