@@ -8,6 +8,8 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "core/matching/match_offers.hpp"
 #include "core/matching/match_side.hpp"
@@ -131,6 +133,8 @@ class MatchReceiver final : public MatchSide {
   void drop_offer(int rank, Id id);
   void put_back(IncomingOffer offer);
   void tell_withdrawn(int rank, Id id);
+  void leave_gone(Answered& answered);
+  std::vector<std::pair<std::uint64_t, Id>> numbers_of_the_gone() const noexcept;
   Answered* first_of_the_gone();
 
   void invite(Receiving& receiving, const Envelope& key);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Receives that are given up, offers that are withdrawn, senders that are gone: see matcher.hpp.
+#include <algorithm>
+#include <new>
 #include <utility>
 
 #include "core/matched_request.hpp"
@@ -116,11 +118,11 @@ void MatchReceiver::put_back(IncomingOffer offer) {
 // ---- Senders
 
 void MatchReceiver::leave_the_gone() {
-  while (Answered* const answered = first_of_the_gone()) {
-    const Receiving receiving = answered->receiving;
-    abandon(*answered, Error(ErrorKind::mpi));
-    take_offer_or_wait(receiving, true);
-  }
+  for (const auto& [number, id] : numbers_of_the_gone())
+    if (const auto answered = answered_.find(id); answered != answered_.end())
+      leave_gone(answered->second);
+  // Who has gone meanwhile, and all where there was no memory for a list.
+  while (Answered* const answered = first_of_the_gone()) leave_gone(*answered);
   // A sender may die just now: what it has been answered for goes with the next look.
   for (auto next = answered_.begin(); next != answered_.end();) {
     const auto each = next++;
@@ -131,6 +133,28 @@ void MatchReceiver::leave_the_gone() {
     const auto each = inviting++;
     if (letters_.dead(each->second.sender)) end_invitation(each);
   }
+}
+
+void MatchReceiver::leave_gone(Answered& answered) {
+  if (answered.receiving.request == nullptr) return;
+  const Receiving receiving = answered.receiving;
+  abandon(answered, Error(ErrorKind::mpi));
+  take_offer_or_wait(receiving, true);
+}
+
+// The receives that such senders have been answered for, the earliest first. Empty without memory.
+std::vector<std::pair<std::uint64_t, MatchReceiver::Id>> MatchReceiver::numbers_of_the_gone()
+    const noexcept {
+  std::vector<std::pair<std::uint64_t, Id>> gone;
+  try {
+    for (const auto& [id, answered] : answered_)
+      if (answered.receiving.request != nullptr && letters_.gone(answered.offer.sender))
+        gone.emplace_back(answered.receiving.number, id);
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
+  std::sort(gone.begin(), gone.end());
+  return gone;
 }
 
 // The earliest receive that such a sender has been answered for. Takes no memory.

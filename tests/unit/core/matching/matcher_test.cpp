@@ -16,6 +16,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
+constexpr std::size_t wildcards = 100;
+
 class MatcherTest : public ::testing::Test {
  protected:
   // Until the job has ended: dead peers and passed deadlines are looked for now and then only.
@@ -55,6 +57,33 @@ TEST_F(MatcherTest, AWildcardReceiveLetsGoOfASenderThatDiesBeforeItsConfirmation
   EXPECT_TRUE(receive->matched());
   EXPECT_EQ(receive->result().source, 2);
   EXPECT_TRUE(send->matched());
+}
+
+// Sizes of messages tell which send each has.
+TEST_F(MatcherTest, WildcardReceivesOfADeadSenderKeepTheirOrder) {
+  std::vector<std::unique_ptr<MatchedRequest>> receives, dying, sends;
+  const auto all_of = [](const auto& requests) {
+    std::vector<MatchedRequest*> all;
+    for (const auto& request : requests) all.push_back(request.get());
+    return all;
+  };
+  for (std::size_t i = 0; i < wildcards; ++i) {
+    receives.push_back(zero_.receive(any_rank, 0, wildcards));
+    dying.push_back(one_.send(0));
+    sends.push_back(two_.send(0, 0, i));
+  }
+  const auto receiving = zero_.begin(all_of(receives));
+  one_.begin(all_of(dying));
+  zero_.matcher->drive();
+  ASSERT_EQ(office_.waiting(1), wildcards) << "the answers";
+  zero_.world.kill(1);
+  const auto sending = two_.begin(all_of(sends));
+  drive_both(zero_, *receiving, two_);
+  drive_both(two_, *sending, zero_);
+  for (std::size_t i = 0; i < wildcards; ++i) {
+    EXPECT_EQ(receives[i]->result().source, 2) << i;
+    EXPECT_EQ(receives[i]->result().bytes, i);
+  }
 }
 
 TEST_F(MatcherTest, ANamedReceiveFailsWhenItsSenderDiesBeforeItsConfirmation) {
