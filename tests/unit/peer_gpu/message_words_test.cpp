@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages of all lengths, rows and alignments, moved word by word from one buffer to another as a
 // ring does it: each byte arrives at its place, and none beside it changes.
+#include "peer_gpu/message_words.hpp"
 #include "datatype/rows_of.hpp"
 #include "peer_gpu/batch.hpp"
-#include "peer_gpu/message_words.hpp"
 
 #include <gtest/gtest.h>
 
