@@ -5,6 +5,7 @@
 #include <climits>
 #include <cstring>
 #include <list>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -84,17 +85,33 @@ class LostRanks {
   std::vector<std::atomic<bool>> ranks_;
 };
 
+// What MPI still reads or writes when a mailbox ends, as a peer that is gone will never let it
+// finish: it stays in memory. The place for it is had beforehand, since an end may have none.
+template <class Item>
+class LeftToMpi {
+ public:
+  ~LeftToMpi() {
+    if (!kept_->empty()) (void)kept_.release();
+  }
+  void take(std::list<Item>& from, typename std::list<Item>::iterator item) noexcept {
+    kept_->splice(kept_->end(), from, item);
+  }
+
+ private:
+  std::unique_ptr<std::list<Item>> kept_ = std::make_unique<std::list<Item>>();
+};
+
 class Outbox {
  public:
   Outbox(Carrier& carrier, LostRanks& lost) : carrier_(carrier), lost_(lost) {}
 
   ~Outbox() {
-    // MPI still reads what it has not taken, and a peer that is gone will never let it finish: such
-    // letters are left to it.
     for (const int rank : with_mpi_) {
       std::list<Sent>& left = destinations_[rank].in_mpi;
-      for (const Sent& sent : left) carrier_.abandon(sent.transfer);
-      new std::list<Sent>(std::move(left));
+      while (!left.empty()) {
+        carrier_.abandon(left.front().transfer);
+        left_to_mpi_.take(left, left.begin());
+      }
     }
   }
 
@@ -239,6 +256,7 @@ class Outbox {
   std::unordered_map<int, Destination> destinations_;  // by rank
   std::vector<int> held_up_;                           // ranks with waiting letters
   std::vector<int> with_mpi_;                          // those with letters that MPI has not taken
+  LeftToMpi<Sent> left_to_mpi_;
 };
 
 class Inbox {
@@ -246,10 +264,11 @@ class Inbox {
   Inbox(Carrier& carrier, LostRanks& lost) : carrier_(carrier), lost_(lost) {}
 
   ~Inbox() {
-    for (Incoming& letter : incoming_) {
-      if (letter.complete || !letter.is_received) continue;
-      carrier_.abandon(letter.transfer);
-      new Letter(std::move(letter.bytes));  // as in ~Outbox: MPI may still write it
+    for (auto next = incoming_.begin(); next != incoming_.end();) {
+      const auto letter = next++;
+      if (letter->complete || !letter->is_received) continue;
+      carrier_.abandon(letter->transfer);
+      left_to_mpi_.take(incoming_, letter);
     }
   }
 
@@ -349,6 +368,7 @@ class Inbox {
   LostRanks& lost_;
   std::mutex mutex_;
   std::list<Incoming> incoming_;  // as a rule empty or one
+  LeftToMpi<Incoming> left_to_mpi_;
   std::unordered_set<int> held_back_;
 };
 

@@ -107,7 +107,8 @@ def check_channels(mpiexec, command):
 def check_bags(mpiexec, command):
     lines = lines_of(bench(mpiexec, command, 2, "bag", "--sizes", "8"))
     found = [(line["part"], line["side"]) for line in lines]
-    expected = [("latency", "bag"), ("latency", "pairs"), ("latency", "mpi-any-source"), ("rate", "bag"), ("rate", "mpi-any-source")]
+    expected = [("latency", "bag"), ("latency", "pairs"), ("latency", "mpi-any-source"), ("rate", "bag"), ("rate", "mpi-any-source"),
+                ("pool", "bag"), ("pool", "mpi-any-source")]
     if found != expected:
         sys.exit(f"bench bag has the lines {found}")
     for line in lines:

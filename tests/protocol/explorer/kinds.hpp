@@ -63,7 +63,6 @@ inline std::vector<PairSpec> all_kinds() {
   }
   kinds.push_back(deferred_ring(Mode::standard, 3, 2));
   kinds.push_back(ring_in_kernels(Mode::standard, 3));
-  kinds.push_back(ring_in_kernels(Mode::standard, 4, 2));
   kinds.push_back(deferred_ring(Mode::standard, 4));
   // A synchronous rendezvous runs the same code as a standard one: it is explored with one form of
   // the claim.
