@@ -114,8 +114,6 @@ void KernelPlan::cancel_wait(const Error& error) noexcept {
 
 void KernelPlan::forget(const KernelQueue& queue) noexcept {
   if (used_on(queue)) queue_.store(nullptr, std::memory_order_relaxed);
-  if (waits_on_.load(std::memory_order_relaxed) == &queue)
-    waits_on_.store(nullptr, std::memory_order_relaxed);
 }
 
 }  // namespace penstock::gpu

@@ -35,6 +35,10 @@ class KernelPlan : public transport::Plan {
     epoch_.store(epoch, std::memory_order_relaxed);
     waits_on_.store(&queue, std::memory_order_relaxed);
   }
+  void waits_no_more(KernelQueue& queue) noexcept {
+    KernelQueue* expected = &queue;
+    waits_on_.compare_exchange_strong(expected, nullptr, std::memory_order_relaxed);
+  }
   protocol::Epoch reported_epoch() const noexcept { return epoch_.load(std::memory_order_relaxed); }
   bool used_on(const KernelQueue& queue) const noexcept {
     return queue_.load(std::memory_order_relaxed) == &queue;

@@ -156,6 +156,7 @@ void KernelQueue::change_blocked(KernelPlan* plan, protocol::Epoch epoch) noexce
   if (plan == blocked_ && epoch == blocked_epoch_) return;
   transport::Sink& sink = *sink_.load(std::memory_order_acquire);
   if (blocked_ != nullptr) sink.unblocked(*blocked_);
+  if (blocked_ != nullptr && blocked_ != plan) blocked_->waits_no_more(*this);
   blocked_ = plan;
   blocked_epoch_ = epoch;
   if (blocked_ != nullptr) sink.blocked_since(*blocked_);
